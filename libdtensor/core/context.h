@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a context, for the library's own layers. The core knows no upper layer: each keeps what it needs in a
+ * slot of its own. */
+#ifndef DTI_CONTEXT_H
+#define DTI_CONTEXT_H
+
+#include <dtensor/context.h>
+
+#include "core/arena.h"
+#include "core/table.h"
+
+/* ---- layers' own state ------------------------------------------------------------------------------------------ */
+
+typedef enum dti_layer { DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAYER_COUNT } dti_layer;
+
+typedef struct dti_layer_state { void *state; void (*fini)(void *state); } dti_layer_state;
+
+/* The library's own options: one row each with name, variable, default and help. */
+typedef enum dti_option { DTI_OPTION_MESH, DTI_OPTION_TOPOLOGY, DTI_OPTION_SMALL, DTI_OPTION_LOG, DTI_OPTION_COUNT } dti_option;
+
+/* ---- handles: what belongs to a scope ---------------------------------------------------------------------------- *
+ * A handle struct begins with this. The scope that owns it calls destroy when it ends.                              */
+
+typedef struct dti_handle {
+    struct dti_handle *next, **slot; /* in the list of its scope                                                   */
+    void (*destroy)(struct dti_handle *handle);
+} dti_handle;
+
+typedef struct dti_scope { unsigned flags; int name; dti_handle *handles; } dti_scope;
+
+struct dt_context {
+    int rank, rank_count;
+    bool dry;
+    dt_status status;              /* first error; the context has failed while it is not DT_OK                    */
+    char error[1024];
+    dti_arena arena;               /* all that lives as long as the context                                        */
+    dti_layer_state layers[DTI_LAYER_COUNT];
+    struct dti_options *options;
+    dti_scope *scopes;             /* scopes[0] is the context's own                                               */
+    int scope_count, scope_capacity, scope_next; /* scope_next: the next scope's name                              */
+    int64_t step;
+    int micro_batch;
+    double time;                   /* predicted seconds of a dry run                                               */
+    dt_log_level log_level;
+    dt_log_fn log_fn;
+    void *log_arg;
+    struct { dt_event_fn fn; void *arg; } observers[DT_MAX_OBSERVERS];
+    int observer_count;
+};
+
+/* Has the context failed, or is there none? The check at every front door. */
+static inline bool dti_failed(const dt_context *ctx) { return ctx == NULL || ctx->status != DT_OK; }
+
+/* Write the first error, tell observers; a failed context keeps its first one. Returns status. */
+dt_status dti_fail(dt_context *ctx, dt_status status, const char *format, ...) DT_PRINTF(3, 4);
+/* A layer's state, zeroed at the first call; fini (may be NULL) runs before the arena goes, upper layers first. NULL and
+ * DT_ERR_MEMORY when memory ran out. */
+void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
+/* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
+void *dti_context_take(dt_context *ctx, size_t bytes);
+/* Value of one of the library's own options: command line, else environment, else default (NULL: none). */
+const char *dti_option_value(dt_context *ctx, dti_option option);
+/* The same as a number of at least min. The default and DT_ERR_ARG for a text that is none. */
+int64_t dti_option_number(dt_context *ctx, dti_option option, int64_t min);
+
+void dti_log(dt_context *ctx, dt_log_level level, const char *format, ...) DT_PRINTF(3, 4);
+void dti_notify(dt_context *ctx, const dt_event *event);
+
+/* Flags of the innermost scope, its outer ones' included. */
+unsigned dti_scope_flags(const dt_context *ctx);
+/* Give a new handle to the innermost scope; take it from whichever it is in. */
+void dti_scope_own(dt_context *ctx, dti_handle *handle);
+void dti_scope_disown(dti_handle *handle);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a mesh: each dim is a list of axes over the ranks of the run. A mesh rank's coordinate along a dim is the
+ * row-major number of its digits on the dim's axes; digit of a world rank on an axis = (rank - base) / stride % size. */
+#ifndef DTI_MESH_H
+#define DTI_MESH_H
+
+#include <dtensor/mesh.h>
+
+#include "core/context.h"
+#include "core/scan.h"
+
+typedef struct dti_axis { int size, stride; } dti_axis;
+
+enum { DTI_MAX_AXES = 31 };        /* axes of size >= 2 of one mesh: ranks are counted in an int                   */
+
+typedef struct dti_mesh_dim {
+    const char *name;
+    int size;
+    int axis_count;                /* 0 where size is 1; no axis has size 1; touching axes are one                 */
+    dti_axis *axes;                /* outermost first                                                              */
+} dti_mesh_dim;
+
+struct dt_mesh {
+    dt_context *ctx;
+    const char *text;
+    uint64_t hash;
+    int base;                      /* world rank of coordinates 0                                                  */
+    int size;                      /* how many ranks                                                               */
+    int rank;                      /* this rank's, row-major; -1: not a member                                     */
+    int dim_count;
+    dti_mesh_dim dims[DT_MAX_MESH_DIMS];
+};
+
+/* Index of a dim by name, -1: none. */
+int dti_mesh_find(const dt_mesh *mesh, dti_word name);
+/* Index of a dim by name; -1 and DT_ERR_ARG, listing the mesh, for none. */
+int dti_mesh_dim_index(const dt_mesh *mesh, dti_word name);
+/* Mesh rank of a world rank; -1: not a member. */
+int dti_mesh_index(const dt_mesh *mesh, int world_rank);
+/* Coordinate of a world rank along a dim; -1: not a member. */
+int dti_mesh_coord_of(const dt_mesh *mesh, int dim, int world_rank);
+
+static inline int dti_axis_digit(dti_axis axis, int offset) { return offset / axis.stride % axis.size; }
+
+/* Merge touching axes of an ordered list in place: (a, s) then (b, t) with s = b t is (a b, t). Returns the new count. */
+int dti_axes_merge(dti_axis *axes, int n);
+
+#endif
