@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text being written into room that may be too small: it goes on counting, so that one function first measures and then
+ * writes. */
+#ifndef DTI_PEN_H
+#define DTI_PEN_H
+
+#include <stddef.h>
+
+#include <dtensor/api.h>
+
+typedef struct dti_pen { char *text; size_t room, at; } dti_pen; /* at: characters so far, written or not          */
+
+void dti_put(dti_pen *pen, const char *format, ...) DT_PRINTF(2, 3);
+
+#endif

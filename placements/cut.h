@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cut: where n elements are divided over k pieces. Nothing else in the library knows how pieces are sized. Cuts nest:
+ * cutting by a and each piece by b is cutting by a b, for every n. */
+#ifndef DTI_CUT_H
+#define DTI_CUT_H
+
+#include <stdint.h>
+
+/* Where piece i of k begins, ceil(i n / k); piece i is [cut(i), cut(i + 1)). 0 <= i <= k, k < 2^31. */
+static inline int64_t dti_cut(int64_t n, int64_t k, int64_t i)
+{
+    return i * (n / k) + (i * (n % k) + k - 1) / k;
+}
+
+/* The piece that holds element j of n > 0: floor(j k / n). */
+static inline int64_t dti_cut_piece(int64_t n, int64_t k, int64_t j)
+{
+    __extension__ typedef __int128 wide;
+    return (int64_t)((wide)j * k / n);
+}
+
+#endif

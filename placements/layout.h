@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where elements lie, with every name taken away: the tensor as one row-major list of factors, each cut by an ordered
+ * list of axes over ranks, and the axes along which values are partial. In normal form and interned: layouts that say
+ * the same are one pointer, whatever mesh, view, shape or spelling they came from. */
+#ifndef DTI_LAYOUT_H
+#define DTI_LAYOUT_H
+
+#include "mesh/mesh.h"
+#include "placements/set.h"
+
+typedef enum dti_partial { DTI_PARTIAL_NONE = 0, DTI_SUM, DTI_AVG, DTI_MAX, DTI_MIN, DTI_PROD, DTI_PARTIAL_COUNT } dti_partial;
+
+/* Text of a kind, "sum"; NULL ends the list of kinds at DTI_PARTIAL_COUNT. */
+extern const char *const dti_partial_names[DTI_PARTIAL_COUNT + 1];
+
+/* Do two kinds mix in one spec, and convert into each other? sum and avg do, each kind does with itself. */
+static inline bool dti_partial_mixes(dti_partial a, dti_partial b)
+{
+    return a == b || (a <= DTI_AVG && b <= DTI_AVG);
+}
+
+typedef struct dti_layout_factor {
+    int64_t size;
+    int axis_first, axis_count;    /* in axes, outermost cut first                                                 */
+    int pieces;                    /* product of the axes' sizes                                                   */
+} dti_layout_factor;
+
+typedef struct dti_layout {
+    uint64_t hash;
+    dt_dtype dtype;
+    int base;                      /* world rank at coordinates 0                                                  */
+    int ranks;                     /* how many ranks there are: the product of the members' sizes                  */
+    int member_count, factor_count, axis_count, partial_count;
+    dti_axis members[DTI_MAX_AXES]; /* all ranks, largest stride first, touching ones merged                       */
+    dti_layout_factor factors[DT_MAX_FACTORS];
+    dti_axis axes[DTI_MAX_AXES];
+    dti_axis partials[DTI_MAX_AXES]; /* largest stride first                                                       */
+    dti_partial kinds[DTI_MAX_AXES];
+} dti_layout;
+
+/* Mixed-radix number of a rank's digits on an ordered list of axes. */
+static inline int dti_axes_number(const dti_axis *axes, int n, int offset)
+{
+    int number = 0;
+    for (int i = 0; i < n; i++) number = number * axes[i].size + dti_axis_digit(axes[i], offset);
+    return number;
+}
+
+/* Is a world rank among the layout's? */
+bool dti_layout_has(const dti_layout *layout, int world_rank);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a spec. A form is what a spec says, as a plain value: sizes as products of factors, for each factor the
+ * mesh dims that split it, for each mesh dim whether it is partial. Specs are forms in normal form, interned. */
+#ifndef DTI_SPEC_H
+#define DTI_SPEC_H
+
+#include <dtensor/spec.h>
+
+#include "core/scan.h"
+#include "placements/layout.h"
+
+typedef struct dti_form {          /* no padding that is not zeroed: forms are hashed and compared as bytes        */
+    int32_t dtype, dim_count;
+    int32_t factor_first[DT_MAX_DIMS + 1]; /* factors of dim d: [factor_first[d], factor_first[d + 1])             */
+    int8_t split_first[DT_MAX_FACTORS + 1]; /* mesh dims of factor f: split[split_first[f] .. split_first[f + 1])  */
+    int8_t split[DT_MAX_MESH_DIMS];
+    int8_t partial[DT_MAX_MESH_DIMS]; /* a dti_partial per mesh dim                                                */
+    int8_t zero[7];
+    int64_t size[DT_MAX_FACTORS];
+} dti_form;
+
+struct dt_spec {
+    dt_mesh *mesh;
+    uint64_t hash;
+    const dti_layout *layout;
+    dt_shape shape;
+    dti_form form;                 /* in normal form                                                               */
+    const char *text;              /* canonical                                                                    */
+    const char *placements;        /* the part of text after the @                                                 */
+};
+
+/* Bring a form into normal form: neighbouring factors of one dim that are cut like their product become it. */
+void dti_form_normalize(dti_form *form, const dt_mesh *mesh);
+/* How many pieces the mesh dims of a factor make. */
+int dti_form_pieces(const dti_form *form, const dt_mesh *mesh, int factor);
+/* Product of a dim's factors. */
+int64_t dti_form_dim(const dti_form *form, int dim);
+/* The spec of a form; normalizes it first. NULL and the error when memory ran out. */
+const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form);
+/* The layout of a normal form; NULL and the error when memory ran out. */
+const dti_layout *dti_layout_intern(dt_mesh *mesh, const dti_form *form);
+
+/* Indices of one dim that a rank of the mesh holds. */
+void dti_spec_set(const dt_spec *spec, int dim, int mesh_rank, dti_set *set);
+
+/* Parsers and printers (spec_text.c). Base: what * stands for, or NULL. */
+bool dti_scan_dtype(dti_scan *scan, int32_t *dtype);
+bool dti_scan_sizes(dti_scan *scan, dti_form *form);
+bool dti_scan_placements(dti_scan *scan, const dt_mesh *mesh, const dti_form *base, dti_form *form);
+/* Canonical text of a normal form into arena memory; *placements points behind its @. NULL: memory ran out. */
+const char *dti_form_text(const dti_form *form, const dt_mesh *mesh, const char **placements);
+/* Fail unless elements and bytes of all sizes fit 63 bits. */
+bool dti_form_fits(dti_scan *scan, const dti_form *form);
+
+#endif
