@@ -98,9 +98,9 @@ def sources(root):
 def folders_without_layer(root):
     known = {layer.split("/")[0] for layer in FOLDERS} | FREE | {"include", "subprojects", "docs"}
     for folder in sorted(root.iterdir()):
-        if folder.is_dir() and folder.name not in known and not folder.name.startswith((".", "build")):
-            if any(folder.rglob("*.[ch]")):
-                yield f"{folder.name}: a folder of sources that is no layer"
+        built = folder.name.startswith((".", "build")) or (folder / "meson-private").exists()
+        if folder.is_dir() and folder.name not in known and not built and any(folder.rglob("*.[ch]")):
+            yield f"{folder.name}: a folder of sources that is no layer"
 
 
 def check(root):
