@@ -97,8 +97,9 @@ DT_API dt_tensor *dt_scope_pop(dt_context *ctx, int scope, dt_tensor *keep);
 typedef enum dt_log_level { DT_LOG_NONE = 0, DT_LOG_WARNING, DT_LOG_INFO, DT_LOG_DEBUG, DT_LOG_LEVEL_COUNT } dt_log_level;
 typedef void (*dt_log_fn)(dt_log_level level, const char *line, void *arg);
 
-/* Where messages up to this level go, from now on; fn NULL: to stderr. At first as --dt-log says: none, warning, info or
- * debug; warnings by default, to nowhere. Local. */
+/* Where messages up to this level go, from now on; fn NULL: to stderr. At first to stderr up to the level of DT_LOG:
+ * none, warning, info or debug; none if it is not set. A --dt-log read by dt_options_read sets the level anew and keeps
+ * fn. A text that is no level fails the context with DT_ERR_ARG. Local. */
 DT_API void dt_context_logger(dt_context *ctx, dt_log_level level, dt_log_fn fn, void *arg);
 
 typedef enum dt_event_kind {

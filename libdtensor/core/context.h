@@ -17,7 +17,9 @@ typedef enum dti_layer { DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAY
 typedef struct dti_layer_state { void *state; void (*fini)(void *state); } dti_layer_state;
 
 /* The library's own options: one row each with name, variable, default and help. */
-typedef enum dti_option { DTI_OPTION_MESH, DTI_OPTION_TOPOLOGY, DTI_OPTION_SMALL, DTI_OPTION_LOG, DTI_OPTION_COUNT } dti_option;
+typedef enum dti_option {
+    DTI_OPTION_MESH, DTI_OPTION_TOPOLOGY, DTI_OPTION_SMALL, DTI_OPTION_LOG, DTI_OPTION_COUNT
+} dti_option;
 
 /* ---- handles: what belongs to a scope ---------------------------------------------------------------------------- *
  * A handle struct begins with this. The scope that owns it calls destroy when it ends.                              */
@@ -54,8 +56,8 @@ static inline bool dti_failed(const dt_context *ctx) { return ctx == NULL || ctx
 
 /* Write the first error, tell observers; a failed context keeps its first one. Returns status. */
 dt_status dti_fail(dt_context *ctx, dt_status status, const char *format, ...) DT_PRINTF(3, 4);
-/* A layer's state, zeroed at the first call; fini (may be NULL) runs before the arena goes, upper layers first. NULL and
- * DT_ERR_MEMORY when memory ran out. */
+/* A layer's state, zeroed at the first call; fini (may be NULL) runs before the arena goes, upper layers first. NULL
+ * and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
 /* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_take(dt_context *ctx, size_t bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A cursor over text in one of the notations. Every parser reads through it, so every parse error points at its column
- * in the same words: mesh "dp=x": expected a size, got "x" at column 4. No white space is skipped but what dti_scan_space
- * asks for. */
+ * in the same words: mesh "dp=x": expected a size, got "x" at column 4. Columns count bytes from 1; at the end of the
+ * text it is: got the end at column 4. No white space is skipped but what dti_scan_space asks for. */
 #ifndef DTI_SCAN_H
 #define DTI_SCAN_H
 
