@@ -6,6 +6,8 @@
 #ifndef DTI_LAYOUT_H
 #define DTI_LAYOUT_H
 
+#include <dtensor/spec.h>
+
 #include "mesh/mesh.h"
 #include "placements/set.h"
 

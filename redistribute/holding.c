@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Holdings: built carve by carve, asked for a rank's set. The common case, one cut along a block and no open digit, is a
+ * division or two. */
+#include "redistribute/holding.h"
+
+#include <string.h>
+
+#include "placements/cut.h"
+
+static void use_room(dti_room *room)
+{
+    room->holding.zeros = room->zeros;
+    room->holding.digits = room->digits;
+    room->holding.carves = room->carves;
+}
+
+void dti_room_init(dti_room *room, const dti_layout *layout)
+{
+    room->holding = (dti_holding){
+        .base = layout->base, .ranks = layout->ranks, .member_count = layout->member_count, .members = layout->members,
+    };
+    use_room(room);
+}
+
+static void copy_arrays(dti_holding *to, const dti_holding *from)
+{
+    memcpy(to->zeros, from->zeros, (size_t)from->zero_count * sizeof *from->zeros);
+    memcpy(to->digits, from->digits, (size_t)from->digit_count * sizeof *from->digits);
+    memcpy(to->carves, from->carves, (size_t)from->carve_count * sizeof *from->carves);
+}
+
+void dti_room_copy(dti_room *to, const dti_holding *from)
+{
+    to->holding = *from;
+    use_room(to);
+    copy_arrays(&to->holding, from);
+}
+
+const dti_holding *dti_room_freeze(const dti_room *room, dti_arena *arena)
+{
+    const dti_holding *from = &room->holding;
+    size_t carves = (size_t)from->carve_count * sizeof *from->carves;
+    size_t digits = (size_t)from->digit_count * sizeof *from->digits;
+    char *bytes = dti_arena_take(arena, sizeof *from + carves + digits + (size_t)from->zero_count * sizeof *from->zeros);
+    if (!bytes) return NULL;
+    dti_holding *frozen = (dti_holding *)(void *)bytes;
+    *frozen = *from;
+    frozen->carves = (dti_carve *)(void *)(bytes + sizeof *from);
+    frozen->digits = (dti_digit *)(void *)(bytes + sizeof *from + carves);
+    frozen->zeros = (dti_axis *)(void *)(bytes + sizeof *from + carves + digits);
+    copy_arrays(frozen, from);
+    return frozen;
+}
+
+static bool all_open(const dti_digit *digits, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!digits[i].open) return false;
+    return true;
+}
+
+void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
+{
+    if (all_open(digits, n)) return;
+    dti_holding *holding = &room->holding;
+    int at = holding->carve_count++;
+    for (; at > 0 && holding->carves[at - 1].block > block; at--) holding->carves[at] = holding->carves[at - 1];
+    dti_carve *carve = &holding->carves[at];
+    *carve = (dti_carve){ block, holding->digit_count, n, 1, size, inner };
+    for (int i = 0; i < n; i++) {
+        holding->digits[holding->digit_count++] = digits[i];
+        carve->pieces *= digits[i].size;
+    }
+}
+
+void dti_room_carve_all(dti_room *room, const dti_holding *by)
+{
+    for (int i = 0; i < by->carve_count; i++) {
+        const dti_carve *carve = &by->carves[i];
+        dti_room_carve(room, carve->block, carve->size, carve->inner, by->digits + carve->first, carve->count);
+    }
+    for (int i = 0; i < by->zero_count; i++) room->zeros[room->holding.zero_count++] = by->zeros[i];
+}
+
+void dti_room_open(dti_room *room, dti_axis axis)
+{
+    for (int i = 0; i < room->holding.digit_count; i++)
+        if (room->digits[i].stride == axis.stride) room->digits[i].open = true;
+}
+
+bool dti_holding_has(const dti_holding *holding, int rank)
+{
+    int rest = rank - holding->base;
+    if (rest < 0) return false;
+    for (int i = 0; i < holding->member_count; i++) {
+        int digit = rest / holding->members[i].stride;
+        if (digit >= holding->members[i].size) return false;
+        rest -= digit * holding->members[i].stride;
+    }
+    for (int i = 0; i < holding->zero_count; i++)
+        if (dti_axis_digit(holding->zeros[i], rank - holding->base)) return false;
+    return rest == 0;
+}
+
+int dti_holding_member(const dti_holding *holding, int index)
+{
+    int rank = holding->base;
+    for (int i = holding->member_count - 1; i >= 0; i--) {
+        rank += index % holding->members[i].size * holding->members[i].stride;
+        index /= holding->members[i].size;
+    }
+    return rank;
+}
+
+/* ---- sets -------------------------------------------------------------------------------------------------------- */
+
+/* Add the indices of one piece of a factor, in a block of n. */
+static void factor_piece(const dti_carve *carve, int64_t n, int64_t piece, dti_set *out)
+{
+    int64_t lo = dti_cut(carve->size, carve->pieces, piece) * carve->inner;
+    int64_t hi = dti_cut(carve->size, carve->pieces, piece + 1) * carve->inner;
+    int64_t period = carve->size * carve->inner;
+    for (int64_t at = 0; at < n && lo < hi && !out->lost; at += period) dti_set_append(out, at + lo, at + hi);
+}
+
+/* out = the elements number lo to hi of a set. */
+static void set_part(const dti_set *set, int64_t lo, int64_t hi, dti_set *out)
+{
+    const dti_interval *at = dti_set_at(set);
+    for (int i = 0; i < set->n && hi > 0; i++) {
+        int64_t count = at[i].hi - at[i].lo;
+        dti_set_append(out, at[i].lo + (lo > 0 ? lo : 0), at[i].lo + (hi < count ? hi : count));
+        lo -= count;
+        hi -= count;
+    }
+}
+
+static void carve_set(const dti_carve *carve, int64_t n, int64_t piece, const dti_set *set, dti_set *out)
+{
+    dti_set_clear(out);
+    if (carve->size == 0) {
+        int64_t count = dti_set_count(set);
+        set_part(set, dti_cut(count, carve->pieces, piece), dti_cut(count, carve->pieces, piece + 1), out);
+        return;
+    }
+    dti_set whole;
+    dti_set_init(&whole);
+    factor_piece(carve, n, piece, &whole);
+    dti_set_intersect(set, &whole, out);
+    dti_set_fini(&whole);
+}
+
+/* Number of a rank's piece, open digits as 0; *combinations: of the open ones. */
+static int64_t closed_piece(const dti_holding *holding, const dti_carve *carve, int rank, int64_t *combinations)
+{
+    int64_t piece = 0;
+    *combinations = 1;
+    for (int i = carve->first; i < carve->first + carve->count; i++) {
+        const dti_digit *digit = &holding->digits[i];
+        piece = piece * digit->size + (digit->open ? 0 : dti_digit_of(holding, i, rank));
+        if (digit->open) *combinations *= digit->size;
+    }
+    return piece;
+}
+
+/* What combination number i of the open digits adds to the piece's number. */
+static int64_t open_piece(const dti_holding *holding, const dti_carve *carve, int64_t combination)
+{
+    int64_t weight = 1, piece = 0;
+    for (int i = carve->first + carve->count - 1; i >= carve->first; i--) {
+        const dti_digit *digit = &holding->digits[i];
+        if (digit->open) {
+            piece += combination % digit->size * weight;
+            combination /= digit->size;
+        }
+        weight *= digit->size;
+    }
+    return piece;
+}
+
+typedef struct chain { const dti_holding *holding; int last, rank; int64_t n; dti_set *out; } chain;
+
+/* Carve a set by carve number `at` and those behind it, once for each value of the open digits. */
+static void carve_on(const chain *c, int at, const dti_set *set)
+{
+    if (at == c->last) {
+        const dti_interval *v = dti_set_at(set);
+        for (int i = 0; i < set->n; i++) dti_set_scatter(c->out, v[i].lo, v[i].hi);
+        c->out->lost |= set->lost;
+        return;
+    }
+    const dti_carve *carve = &c->holding->carves[at];
+    int64_t combinations, piece = closed_piece(c->holding, carve, c->rank, &combinations);
+    dti_set part;
+    dti_set_init(&part);
+    for (int64_t i = 0; i < combinations; i++) {
+        carve_set(carve, c->n, piece + open_piece(c->holding, carve, i), set, &part);
+        carve_on(c, at + 1, &part);
+    }
+    dti_set_fini(&part);
+}
+
+void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank, dti_set *set)
+{
+    dti_set_clear(set);
+    int first = 0, last;
+    while (first < holding->carve_count && holding->carves[first].block < block) first++;
+    for (last = first; last < holding->carve_count && holding->carves[last].block == block;) last++;
+    if (first == last) {
+        dti_set_append(set, 0, n);
+        return;
+    }
+    const dti_carve *carve = &holding->carves[first];
+    int64_t combinations, piece = closed_piece(holding, carve, rank, &combinations);
+    if (last == first + 1 && combinations == 1 && carve->size) {
+        factor_piece(carve, n, piece, set);
+        return;
+    }
+    dti_set whole;
+    dti_set_init(&whole);
+    dti_set_append(&whole, 0, n);
+    carve_on(&(chain){ holding, last, rank, n, set }, first, &whole);
+    dti_set_sort(set);
+    dti_set_fini(&whole);
+}
+
+/* ---- comparisons ------------------------------------------------------------------------------------------------- */
+
+bool dti_holding_closes(const dti_holding *holding, dti_axis axis)
+{
+    for (int i = 0; i < holding->digit_count; i++)
+        if (!holding->digits[i].open && holding->digits[i].stride == axis.stride) return true;
+    for (int i = 0; i < holding->zero_count; i++)
+        if (holding->zeros[i].stride == axis.stride) return true;
+    return false;
+}
+
+static bool digits_equal(const dti_holding *a, const dti_carve *x, const dti_holding *b, const dti_carve *y)
+{
+    for (int i = 0; i < x->count; i++) {
+        const dti_digit *p = &a->digits[x->first + i], *q = &b->digits[y->first + i];
+        if (p->size != q->size || p->stride != q->stride || p->open != q->open) return false;
+    }
+    return true;
+}
+
+static bool carves_equal(const dti_holding *a, const dti_carve *x, const dti_holding *b, const dti_carve *y)
+{
+    return x->block == y->block && x->size == y->size && x->inner == y->inner && x->count == y->count
+        && digits_equal(a, x, b, y);
+}
+
+bool dti_holding_equal(const dti_holding *a, const dti_holding *b)
+{
+    if (a->base != b->base || a->member_count != b->member_count || a->carve_count != b->carve_count
+        || a->zero_count != b->zero_count
+        || memcmp(a->members, b->members, (size_t)a->member_count * sizeof *a->members)
+        || memcmp(a->zeros, b->zeros, (size_t)a->zero_count * sizeof *a->zeros)) return false;
+    for (int i = 0; i < a->carve_count; i++)
+        if (!carves_equal(a, &a->carves[i], b, &b->carves[i])) return false;
+    return true;
+}

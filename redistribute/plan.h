@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a plan: a chain of holdings, from the source's to the target's, and the steps between them. In a step
+ * every rank pulls what it is to hold next from ranks that hold it now; a step that sums pulls every contribution. */
+#ifndef DTI_PLAN_H
+#define DTI_PLAN_H
+
+#include <dtensor/plan.h>
+
+#include "placements/spec.h"
+#include "redistribute/frame.h"
+#include "redistribute/price.h"
+
+enum { DTI_MAX_STEPS = 3 * DT_MAX_LINKS };
+
+/* Element j of the target in [lo, hi) along a block is element shift + j of the source, or shift - j where reversed. */
+typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; } dti_map;
+
+typedef struct dti_step {
+    const dti_holding *from, *to;
+    const dti_map *maps;           /* per block; NULL: the identity                                                */
+    int summed_ranks;              /* contributions per element that are added; 1: a plain pull                    */
+    dt_dtype travels, sums_in, gives;
+    dt_comm_kind kind;
+    /* Whom a rank asks: ranks that differ from it on these axes only (own), or any rank of `from`. The axes are listed
+     * as those that number contributions, those that cut `from`, those along which `from` is replicated. */
+    bool own;
+    int sum_count, cut_count, copy_count;
+    int takers;                    /* how many ranks of such a group are to hold each element                      */
+    dti_axis asked[DTI_MAX_AXES];
+} dti_step;
+
+typedef struct dti_route { int step_count; dti_step steps[DTI_MAX_STEPS]; } dti_route;
+
+/* What a chain of steps moves, in bytes. */
+typedef struct dti_moves {
+    int64_t total;                 /* received by all ranks                                                        */
+    int64_t received;              /* by the busiest                                                               */
+    int64_t link[DT_MAX_LINKS];    /* over each link class, by its busiest                                         */
+} dti_moves;
+
+struct dt_plan {
+    const dt_spec *source, *target;
+    dt_plan_goal goal;
+    uint64_t hash;
+    const dti_topology *topology;
+    const dti_step *steps;
+    int step_count;
+    int64_t multiply, divide;      /* P(avg): by what values are scaled, after the sums                            */
+    dt_plan_step *shown;           /* as users see them: a sum and its copies along the same dims are one          */
+    int shown_count;
+    dt_plan_cost *cost;            /* counted at the first question                                                */
+    const char *text;
+};
+
+/* The frame of a plan: cheap, so made when needed. */
+void dti_plan_frame(const dt_plan *plan, dti_frame *frame);
+
+/* ---- pulls (pull.c): what a step moves, rank by rank -------------------------------------------------------------- */
+
+typedef struct dti_pull {
+    int rank;                      /* whom to ask; the asking rank itself for what it has                          */
+    int contribution;              /* which of the contributions; 0 where nothing is summed                        */
+    const dti_set *sets;           /* per block, in the target's numbers; the elements are their product           */
+    int64_t first, count;          /* of these, row-major, only elements first .. first + count - 1                */
+} dti_pull;
+
+typedef void (*dti_pull_fn)(const dti_pull *pull, void *arg);
+
+/* Every pull of one rank, contributions in coordinate order. false: memory ran out. */
+bool dti_step_pulls(const dti_frame *frame, const dti_topology *topology, const dti_step *step, int rank,
+                    dti_pull_fn fn, void *arg);
+/* World rank of member i, 0 .. dti_plan_ranks - 1, of all that take part: the source's, then the target's others. */
+int dti_plan_rank(const dt_plan *plan, int i);
+int dti_plan_ranks(const dt_plan *plan);
+
+/* ---- counting (measure.c) ------------------------------------------------------------------------------------------ */
+
+/* A rank's set along a block as a step sees it: in the target's numbers. */
+void dti_step_from(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set);
+void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set);
+
+/* Elements that a rank is to hold after a step, how many of these it holds before. */
+typedef struct dti_volume { int64_t to, kept; } dti_volume;
+
+dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, int rank);
+/* Bytes that a rank receives, and sends, in a step. Sending is counted for one link class: with more, who is nearest
+ * decides, and pulls are counted one by one. */
+int64_t dti_step_received(const dti_frame *frame, const dti_step *step, int rank);
+int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, int rank);
+dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
+
+/* ---- choosing (route.c), bounds (bound.c), names (name.c) ---------------------------------------------------------- */
+
+/* The best chain of steps for a goal, in arena memory. false and the error on failure. */
+bool dti_route_choose(dt_context *ctx, dt_plan *plan);
+/* Lower bounds on the bytes that all ranks, and the busiest, receive. */
+void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total, int64_t *busiest);
+/* The collective whose work a step is, as far as its axes tell. */
+dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
+/* The steps as users see them. false and the error when memory ran out. */
+bool dti_plan_show(dt_context *ctx, dt_plan *plan);
+
+#endif
