@@ -24,6 +24,22 @@ bool dti_layout_has(const dti_layout *layout, int world_rank)
     return rest == 0;
 }
 
+int dti_layout_rank(const dti_layout *layout, int i)
+{
+    int rank = layout->base;
+    for (int m = layout->member_count - 1; m >= 0; m--) {
+        rank += i % layout->members[m].size * layout->members[m].stride;
+        i /= layout->members[m].size;
+    }
+    return rank;
+}
+
+bool dti_layout_same_ranks(const dti_layout *a, const dti_layout *b)
+{
+    return a->base == b->base && a->member_count == b->member_count
+        && memcmp(a->members, b->members, (size_t)a->member_count * sizeof *a->members) == 0;
+}
+
 static int by_stride(const void *a, const void *b)
 {
     const dti_axis *x = a, *y = b;

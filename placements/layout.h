@@ -51,5 +51,9 @@ static inline int dti_axes_number(const dti_axis *axes, int n, int offset)
 
 /* Is a world rank among the layout's? */
 bool dti_layout_has(const dti_layout *layout, int world_rank);
+/* World rank of the layout's rank number i, in ascending order. */
+int dti_layout_rank(const dti_layout *layout, int i);
+/* Have two layouts the same ranks? */
+bool dti_layout_same_ranks(const dti_layout *a, const dti_layout *b);
 
 #endif

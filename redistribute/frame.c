@@ -119,12 +119,6 @@ static bool layout_divides(const axis_borders *b, const dti_layout *layout)
         && axes_divide(b, layout->partials, layout->partial_count);
 }
 
-static bool same_ranks(const dti_layout *a, const dti_layout *b)
-{
-    return a->base == b->base && a->member_count == b->member_count
-        && memcmp(a->members, b->members, (size_t)a->member_count * sizeof *a->members) == 0;
-}
-
 static bool axis_covers(dti_axis axis, dti_axis atom)
 {
     return atom.stride >= axis.stride && atom.stride < axis.stride * axis.size;
@@ -216,7 +210,7 @@ void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout
     add_layout(&b, source);
     axis_borders alone = b;
     add_layout(&b, target);
-    frame->regular = same_ranks(source, target) && layout_divides(&b, source) && layout_divides(&b, target);
+    frame->regular = dti_layout_same_ranks(source, target) && layout_divides(&b, source) && layout_divides(&b, target);
     if (!frame->regular) b = alone;
     frame->aligned = add_levels(&b, topology, source, frame->regular ? target : source);
     set_atoms(frame, &b);

@@ -20,6 +20,7 @@ void dti_room_init(dti_room *room, const dti_layout *layout)
     room->holding = (dti_holding){
         .base = layout->base, .ranks = layout->ranks, .member_count = layout->member_count, .members = layout->members,
     };
+    room->full = false;
     use_room(room);
 }
 
@@ -33,6 +34,7 @@ static void copy_arrays(dti_holding *to, const dti_holding *from)
 void dti_room_copy(dti_room *to, const dti_holding *from)
 {
     to->holding = *from;
+    to->full = false;
     use_room(to);
     copy_arrays(&to->holding, from);
 }
@@ -64,6 +66,8 @@ void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, cons
 {
     if (all_open(digits, n)) return;
     dti_holding *holding = &room->holding;
+    room->full |= holding->carve_count == DTI_MAX_CARVES || holding->digit_count + n > DTI_MAX_DIGITS;
+    if (room->full) return;
     int at = holding->carve_count++;
     for (; at > 0 && holding->carves[at - 1].block > block; at--) holding->carves[at] = holding->carves[at - 1];
     dti_carve *carve = &holding->carves[at];

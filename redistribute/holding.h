@@ -34,6 +34,7 @@ typedef struct dti_holding {
 
 typedef struct dti_room {          /* a holding while it is built                                                  */
     dti_holding holding;           /* its pointers lead to what follows                                            */
+    bool full;                     /* more was to be carved than it can take: the holding is not what was asked for */
     dti_axis zeros[DTI_MAX_AXES];
     dti_digit digits[DTI_MAX_DIGITS];
     dti_carve carves[DTI_MAX_CARVES];

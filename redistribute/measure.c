@@ -135,6 +135,13 @@ int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, int rank)
     return (dti_cut(asked, count, own + 1) - dti_cut(asked, count, own)) * (int64_t)dt_dtype_bytes(step->travels);
 }
 
+int64_t dti_step_messages(const dti_step *step)
+{
+    int64_t classes = 1;
+    for (int i = 0; i < step->sum_count + step->cut_count; i++) classes *= step->asked[i].size;
+    return classes - step->own;
+}
+
 /* ---- link classes ------------------------------------------------------------------------------------------------ */
 
 /* What the ranks of one place of the topology hold together: `from` with all digits inside the place open. */

@@ -88,6 +88,8 @@ dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, int ran
  * decides, and pulls are counted one by one. */
 int64_t dti_step_received(const dti_frame *frame, const dti_step *step, int rank);
 int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, int rank);
+/* The most messages that a rank can get: one from each class of ranks that hold alike. */
+int64_t dti_step_messages(const dti_step *step);
 dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
 
 /* ---- choosing (route.c), bounds (bound.c), names (name.c) ---------------------------------------------------------- */

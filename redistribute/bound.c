@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lower bounds on what must be received, whatever the plan. Without sums a rank must receive what it lacks. With sums, each
+ * element of p contributors and h target holders is received p - 1 times to be summed and h - 1 times to be copied, and
+ * once more where no rank both contributes to it and is to hold it.
+ *
+ * For the busiest rank: a plan that moves no more than that in all receives an element's sums and copies only at ranks that
+ * contribute to it or are to hold it. Ranks linked by such elements form groups, and a group's bytes are received within
+ * it; so some rank of it receives at least the group's mean. */
+#include <stdlib.h>
+
+#include "redistribute/plan.h"
+
+enum { MAX_GROUPED_RANKS = 256 };  /* above, one group of all ranks: a weaker bound, still a bound                 */
+
+typedef struct bounding {
+    const dt_plan *plan;
+    const dti_frame *frame;
+    dti_step ends;                 /* the step from the source's holding to the target's, as if there were one     */
+    int64_t contribution, copy, least; /* bytes of an element: as summed, as copied, the smaller                   */
+    double per_element;            /* bytes per element where no rank is both, shared among its source holders     */
+    double saved;                  /* by an element that a rank both has and is to have, shared among such ranks   */
+} bounding;
+
+static const dti_holding *first_holding(const dt_plan *plan) { return plan->steps[0].from; }
+static const dti_holding *last_holding(const dt_plan *plan) { return plan->steps[plan->step_count - 1].to; }
+
+/* The product of the sizes of axes that one holding, or both, leave uncut; P that stays P tells elements apart. */
+static int64_t uncut(const dti_frame *frame, const dti_holding *a, const dti_holding *b)
+{
+    int64_t size = 1;
+    for (int i = 0; i < frame->atom_count; i++) {
+        const dti_atom *atom = &frame->atoms[i];
+        bool kept = atom->source && atom->target;
+        if (!kept && !dti_holding_closes(a, atom->axis) && !(b && dti_holding_closes(b, atom->axis)))
+            size *= atom->axis.size;
+    }
+    return size;
+}
+
+static int64_t contributors(const dti_frame *frame)
+{
+    int64_t size = 1;
+    for (int i = 0; i < frame->atom_count; i++)
+        if (frame->atoms[i].source && !frame->atoms[i].target) size *= frame->atoms[i].axis.size;
+    return size;
+}
+
+static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
+{
+    const dti_holding *from = first_holding(plan), *to = last_holding(plan);
+    int64_t a = (int64_t)dt_dtype_bytes(plan->source->layout->dtype);
+    int64_t b = (int64_t)dt_dtype_bytes(plan->target->layout->dtype);
+    bounding bound = { .plan = plan, .frame = frame, .ends = plan->steps[0], .contribution = a, .copy = b,
+                    .least = a < b ? a : b };
+    bound.ends.to = to;
+    bound.ends.summed_ranks = 1;
+    bound.ends.travels = a < b ? plan->source->layout->dtype : plan->target->layout->dtype;
+    int64_t p = contributors(frame), h = uncut(frame, to, NULL);
+    bound.per_element = (double)((p - 1) * a + (h - 1) * b + bound.least) / (double)uncut(frame, from, NULL);
+    bound.saved = (double)bound.least / (double)uncut(frame, from, to);
+    return bound;
+}
+
+/* A rank's share of what its elements cost all ranks. */
+static double share(const bounding *bound, int rank)
+{
+    dti_volume source = { 1, 0 };
+    dti_set set;
+    dti_set_init(&set);
+    for (int b = 0; b < bound->frame->block_count; b++) {
+        dti_step_from(bound->frame, &bound->ends, b, rank, &set);
+        source.to *= dti_set_count(&set);
+    }
+    dti_set_fini(&set);
+    return (double)source.to * bound->per_element - (double)dti_step_volume(bound->frame, &bound->ends, rank).kept * bound->saved;
+}
+
+static int64_t up(double bytes) { return (int64_t)(bytes + 0.9999); }
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+static int group_of(int *parent, int i)
+{
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+static bool touch(const bounding *bound, int holder, int taker)
+{
+    bool shares = true;
+    dti_set a, b;
+    dti_set_init(&a);
+    dti_set_init(&b);
+    for (int i = 0; i < bound->frame->block_count && shares; i++) {
+        dti_step_from(bound->frame, &bound->ends, i, holder, &a);
+        dti_step_to(bound->frame, &bound->ends, i, taker, &b);
+        shares = dti_set_shared(&a, &b) > 0;
+    }
+    dti_set_fini(&a);
+    dti_set_fini(&b);
+    return shares;
+}
+
+static double largest_mean(const bounding *bound, const int *parent, int n)
+{
+    double most = 0;
+    for (int root = 0; root < n; root++) {
+        double bytes = 0;
+        int ranks = 0;
+        for (int i = 0; i < n; i++)
+            if (parent[i] == root) bytes += share(bound, dti_plan_rank(bound->plan, i)), ranks++;
+        if (ranks && bytes / ranks > most) most = bytes / ranks;
+    }
+    return most;
+}
+
+static double grouped_mean(const bounding *bound, int n)
+{
+    int parent[MAX_GROUPED_RANKS];
+    for (int i = 0; i < n; i++) parent[i] = i;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            if (group_of(parent, i) != group_of(parent, j)
+                && touch(bound, dti_plan_rank(bound->plan, i), dti_plan_rank(bound->plan, j)))
+                parent[group_of(parent, i)] = group_of(parent, j);
+    for (int i = 0; i < n; i++) parent[i] = group_of(parent, i);
+    return largest_mean(bound, parent, n);
+}
+
+/* ---- bounds ------------------------------------------------------------------------------------------------------ */
+
+static void without_sums(const bounding *bound, int64_t *total, int64_t *busiest)
+{
+    dti_moves moves = dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1);
+    *total = moves.total;
+    *busiest = moves.received;
+}
+
+static void with_sums(const bounding *bound, int64_t *total, int64_t *busiest)
+{
+    int n = dti_plan_ranks(bound->plan);
+    double sum = 0;
+    *busiest = 0;
+    for (int i = 0; i < n; i++) {
+        int rank = dti_plan_rank(bound->plan, i);
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, rank).to * bound->least;
+        if (need > *busiest) *busiest = need;
+        sum += share(bound, rank);
+    }
+    *total = up(sum);
+    int64_t mean = up(n <= MAX_GROUPED_RANKS ? grouped_mean(bound, n) : sum / n);
+    if (mean > *busiest) *busiest = mean;
+}
+
+/* To other ranks, or across axes without common refinement: which ranks are source and target holder at once is not asked,
+ * so the bound allows that every element has one. */
+static void across(const bounding *bound, int64_t *total, int64_t *busiest)
+{
+    const dti_holding *to = last_holding(bound->plan);
+    int64_t p = contributors(bound->frame), held = 0;
+    *busiest = 0;
+    for (int i = 0; i < to->ranks; i++) {
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, dti_holding_member(to, i)).to;
+        held += need;
+        if (need * bound->least > *busiest) *busiest = need * bound->least;
+    }
+    *total = bound->frame->elements * (p - 1) * bound->contribution
+           + (held > bound->frame->elements ? held - bound->frame->elements : 0) * bound->copy;
+    int64_t mean = *total / dti_plan_ranks(bound->plan);
+    if (mean > *busiest) *busiest = mean;
+}
+
+void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total, int64_t *busiest)
+{
+    *total = *busiest = 0;
+    if (plan->step_count == 0) return;
+    bounding bound = make_bound(plan, frame);
+    bool sums = contributors(frame) > 1;
+    if (!sums) without_sums(&bound, total, busiest);
+    else if (frame->regular) with_sums(&bound, total, busiest);
+    else across(&bound, total, busiest);
+}

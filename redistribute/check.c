@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plan tried out on tokens. Every rank gets, for each element of its part, a number drawn from the element and, where
+ * the source is partial, from whose contribution it is; the pulls are carried out; in the end every rank must have, for each
+ * element of its part of the target, the sum of what was due. Source and target are read from the specs, not from the
+ * holdings that the plan was made of. */
+#include <stdlib.h>
+
+#include "redistribute/plan.h"
+
+typedef struct cell { uint64_t value; int count; bool held; } cell; /* count: pulls that arrived                    */
+
+typedef struct trial {
+    const dt_plan *plan;
+    dti_frame frame;
+    int world;
+    cell *now, *next;              /* [world][elements]                                                            */
+    int rank;
+    const dti_step *step;
+    const char *broken;
+} trial;
+
+static cell *at(const trial *t, cell *cells, int rank, int64_t element)
+{
+    return &cells[rank * t->frame.elements + element];
+}
+
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
+
+/* The offset of a rank's digits on some partial axes of the source. */
+static int partial_offset(const dti_layout *source, int rank)
+{
+    int offset = 0;
+    for (int i = 0; i < source->partial_count; i++)
+        offset += dti_axis_digit(source->partials[i], rank - source->base) * source->partials[i].stride;
+    return offset;
+}
+
+static uint64_t token(int64_t element, int contributor)
+{
+    return dti_hash_mix((uint64_t)element + 1, (uint64_t)contributor + 77);
+}
+
+static bool is_kept(const dti_atom *atom) { return atom->source && atom->target; }
+
+/* What a rank is due of an element: the sum over all contributors that share its digits where P stays P. */
+static uint64_t due_from(const trial *t, int atom, int64_t element, int rank, int contributor)
+{
+    if (atom == t->frame.atom_count) return token(element, contributor);
+    const dti_atom *a = &t->frame.atoms[atom];
+    if (!a->source) return due_from(t, atom + 1, element, rank, contributor);
+    int own = dti_axis_digit(a->axis, rank - t->frame.source->base);
+    if (is_kept(a)) return due_from(t, atom + 1, element, rank, contributor + own * a->axis.stride);
+    uint64_t sum = 0;
+    for (int digit = 0; digit < a->axis.size; digit++)
+        sum += due_from(t, atom + 1, element, rank, contributor + digit * a->axis.stride);
+    return sum;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+typedef void (*element_fn)(trial *t, int rank, int64_t element);
+
+static void box_elements(trial *t, int rank, const dt_box *box, const dt_shape *shape, int d, int64_t element,
+                         element_fn fn)
+{
+    if (d == box->n) {
+        fn(t, rank, element);
+        return;
+    }
+    for (int64_t i = box->lo[d]; i < box->hi[d]; i++)
+        box_elements(t, rank, box, shape, d + 1, element * shape->dim[d] + i, fn);
+}
+
+/* Every element of every rank's part of a spec. */
+static bool spec_elements(trial *t, const dt_spec *spec, element_fn fn)
+{
+    for (int r = 0; r < spec->mesh->size; r++) {
+        int n = dt_spec_boxes(spec, r, NULL, 0);
+        dt_box *boxes = malloc(((size_t)n + 1) * sizeof *boxes);
+        if (!boxes) return false;
+        dt_spec_boxes(spec, r, boxes, n);
+        for (int i = 0; i < n; i++)
+            box_elements(t, dt_mesh_rank(spec->mesh, r), &boxes[i], &spec->shape, 0, 0, fn);
+        free(boxes);
+    }
+    return true;
+}
+
+static void put_token(trial *t, int rank, int64_t element)
+{
+    *at(t, t->now, rank, element) = (cell){ token(element, partial_offset(t->frame.source, rank)), 0, true };
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+static void take(trial *t, int from, int64_t element)
+{
+    const cell *have = at(t, t->now, from, element);
+    cell *get = at(t, t->next, t->rank, element);
+    if (!have->held) t->broken = "asks a rank for an element that it does not hold";
+    get->value += have->value;
+    get->count++;
+    get->held = true;
+}
+
+typedef struct walk { trial *t; const dti_pull *pull; int64_t seen; } walk;
+
+static void walk_block(walk *w, int block, int64_t element)
+{
+    const dti_frame *frame = &w->t->frame;
+    if (block == frame->block_count) {
+        if (w->seen >= w->pull->first && w->seen < w->pull->first + w->pull->count) take(w->t, w->pull->rank, element);
+        w->seen++;
+        return;
+    }
+    const dti_set *set = &w->pull->sets[block];
+    for (int i = 0; i < set->n; i++)
+        for (int64_t j = dti_set_at(set)[i].lo; j < dti_set_at(set)[i].hi; j++)
+            walk_block(w, block + 1, element * frame->blocks[block] + j);
+}
+
+static void try_pull(const dti_pull *pull, void *arg)
+{
+    walk w = { arg, pull, 0 };
+    walk_block(&w, 0, 0);
+}
+
+static bool try_step(trial *t, const dti_step *step)
+{
+    int64_t cells = t->world * t->frame.elements;
+    for (int64_t i = 0; i < cells; i++) t->next[i] = (cell){ 0, 0, false };
+    t->step = step;
+    for (t->rank = 0; t->rank < t->world; t->rank++) {
+        if (!dti_step_pulls(&t->frame, t->plan->topology, step, t->rank, try_pull, t)) return false;
+        int64_t arrived = 0, due_count = dti_step_volume(&t->frame, step, t->rank).to;
+        for (int64_t e = 0; e < t->frame.elements; e++) {
+            int count = at(t, t->next, t->rank, e)->count;
+            if (count && count != step->summed_ranks) t->broken = "takes an element twice, or not every contribution";
+            arrived += count > 0;
+        }
+        if (arrived != due_count) t->broken = "leaves an element out";
+    }
+    cell *swap = t->now;
+    t->now = t->next;
+    t->next = swap;
+    return true;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+/* The rank that stands for all that differ from it only where the target is newly partial by parts of the value. */
+static int sum_anchor(const trial *t, int rank)
+{
+    const dti_layout *target = t->frame.target;
+    int anchor = rank;
+    for (int i = 0; i < target->partial_count; i++) {
+        bool kept = false;
+        for (int k = 0; k < t->frame.atom_count; k++)
+            kept |= is_kept(&t->frame.atoms[k]) && t->frame.atoms[k].axis.stride >= target->partials[i].stride
+                 && t->frame.atoms[k].axis.stride < target->partials[i].stride * target->partials[i].size;
+        bool copies = target->kinds[i] == DTI_AVG || target->kinds[i] == DTI_MAX || target->kinds[i] == DTI_MIN;
+        if (kept || copies) continue;
+        anchor -= dti_axis_digit(target->partials[i], rank - target->base) * target->partials[i].stride;
+    }
+    return anchor;
+}
+
+static void add_up(trial *t, int rank, int64_t element)
+{
+    const cell *have = at(t, t->now, rank, element);
+    cell *sum = at(t, t->next, sum_anchor(t, rank), element);
+    sum->value += have->held ? have->value : 0;
+    sum->held |= have->held;
+}
+
+static void compare(trial *t, int rank, int64_t element)
+{
+    const cell *sum = at(t, t->next, sum_anchor(t, rank), element);
+    if (!sum->held) t->broken = "leaves a target element without value";
+    else if (sum->value != due_from(t, 0, element, rank, 0)) t->broken = "gives a target element another value";
+}
+
+static bool try_end(trial *t)
+{
+    int64_t cells = t->world * t->frame.elements;
+    for (int64_t i = 0; i < cells; i++) t->next[i] = (cell){ 0, 0, false };
+    return spec_elements(t, t->plan->target, add_up) && spec_elements(t, t->plan->target, compare);
+}
+
+static bool try_plan(trial *t)
+{
+    if (!spec_elements(t, t->plan->source, put_token)) return false;
+    for (int i = 0; i < t->plan->step_count && !t->broken; i++)
+        if (!try_step(t, &t->plan->steps[i])) return false;
+    return t->broken || try_end(t);
+}
+
+dt_status dt_plan_check(const dt_plan *plan)
+{
+    if (!plan) return DT_ERR_ARG;
+    dt_context *ctx = plan->source->mesh->ctx;
+    if (dti_failed(ctx)) return ctx->status;
+    trial t = { .plan = plan, .world = ctx->rank_count };
+    dti_plan_frame(plan, &t.frame);
+    size_t cells = (size_t)t.world * (size_t)t.frame.elements + 1;
+    t.now = calloc(cells, sizeof *t.now);
+    t.next = calloc(cells, sizeof *t.next);
+    bool done = t.now && t.next && try_plan(&t);
+    free(t.now);
+    free(t.next);
+    if (!done) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to try %s -> %s", plan->source->text, plan->target->text);
+    return t.broken ? dti_fail(ctx, DT_ERR_STATE, "the plan %s -> %s %s", plan->source->text, plan->target->text, t.broken)
+                    : DT_OK;
+}

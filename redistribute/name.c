@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names: which collective a step's pulls are. A name is for people, counters, and backends that have a native call for
+ * it; the pulls are what happens. */
+#include <string.h>
+
+#include "core/pen.h"
+#include "redistribute/plan.h"
+
+/* ---- kinds ------------------------------------------------------------------------------------------------------- */
+
+static int closed_among(const dti_step *step, int first, int count)
+{
+    int closed = 0;
+    for (int i = first; i < first + count; i++) closed += dti_holding_closes(step->to, step->asked[i]);
+    return closed;
+}
+
+static bool any_open(const dti_holding *holding)
+{
+    for (int i = 0; i < holding->digit_count; i++)
+        if (holding->digits[i].open) return true;
+    return false;
+}
+
+/* Are the pieces after the step those before it, only on other ranks? */
+static bool same_pieces(const dti_holding *a, const dti_holding *b)
+{
+    if (a->carve_count != b->carve_count || any_open(a) || any_open(b)) return false;
+    for (int i = 0; i < a->carve_count; i++) {
+        const dti_carve *x = &a->carves[i], *y = &b->carves[i];
+        bool alone = i + 1 == a->carve_count || a->carves[i + 1].block != x->block;
+        if (!alone || x->block != y->block || x->size != y->size || x->inner != y->inner || x->pieces != y->pieces)
+            return false;
+    }
+    return true;
+}
+
+static bool cut_here(const dti_holding *holding, dti_axis axis, int block)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        for (int d = 0; d < holding->carves[i].count && holding->carves[i].block == block; d++)
+            if (holding->digits[holding->carves[i].first + d].stride == axis.stride) return true;
+    return false;
+}
+
+/* Does every axis that cuts before and after cut another block after? */
+static bool blocks_change(const dti_frame *frame, const dti_step *step)
+{
+    for (int i = step->sum_count; i < step->sum_count + step->cut_count; i++)
+        for (int b = 0; b < frame->block_count; b++)
+            if (cut_here(step->from, step->asked[i], b) && cut_here(step->to, step->asked[i], b)) return false;
+    return true;
+}
+
+static dt_comm_kind summing_kind(const dti_step *step)
+{
+    int closed = closed_among(step, 0, step->sum_count);
+    if (step->cut_count) return DT_COMM_EXCHANGE;
+    return closed == step->sum_count ? DT_COMM_REDUCE_SCATTER : closed == 0 ? DT_COMM_ALL_REDUCE : DT_COMM_EXCHANGE;
+}
+
+dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step)
+{
+    if (step->sum_count) return summing_kind(step);
+    int closed = closed_among(step, 0, step->cut_count);
+    if (!step->own)
+        return step->cut_count == 0 ? DT_COMM_BROADCAST
+             : same_pieces(step->from, step->to) ? DT_COMM_PERMUTE : DT_COMM_EXCHANGE;
+    if (step->cut_count == 0) return DT_COMM_LOCAL;
+    if (step->copy_count) return DT_COMM_EXCHANGE;
+    if (closed == 0) return DT_COMM_ALL_GATHER;
+    if (closed < step->cut_count) return DT_COMM_EXCHANGE;
+    if (same_pieces(step->from, step->to)) return DT_COMM_PERMUTE;
+    return blocks_change(frame, step) ? DT_COMM_ALL_TO_ALL : DT_COMM_EXCHANGE;
+}
+
+/* ---- mesh dims --------------------------------------------------------------------------------------------------- */
+
+static bool dim_has(const dti_mesh_dim *dim, dti_axis axis)
+{
+    for (int i = 0; i < dim->axis_count; i++)
+        if (axis.stride >= dim->axes[i].stride && axis.stride < dim->axes[i].stride * dim->axes[i].size) return true;
+    return false;
+}
+
+static bool step_runs_along(const dti_step *step, const dti_mesh_dim *dim)
+{
+    for (int i = 0; i < step->sum_count + step->cut_count + step->copy_count; i++)
+        if (dim_has(dim, step->asked[i])) return true;
+    return false;
+}
+
+static void put_dims(dti_pen *pen, const dt_mesh *mesh, const dti_step *steps, int n)
+{
+    const char *comma = "";
+    for (int d = 0; d < mesh->dim_count; d++) {
+        bool along = false;
+        for (int i = 0; i < n; i++) along |= step_runs_along(&steps[i], &mesh->dims[d]);
+        if (!along) continue;
+        dti_put(pen, "%s%s", comma, mesh->dims[d].name);
+        comma = ",";
+    }
+}
+
+/* Steps inside one mesh name its dims; a step from one rank list to another names both meshes' dims. */
+static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *steps, int n)
+{
+    bool at_target = steps->own && steps->from->members == plan->target->layout->members;
+    if (steps->own) {
+        put_dims(pen, at_target && plan->source->layout->members != steps->from->members ? plan->target->mesh
+                                                                                          : plan->source->mesh, steps, n);
+        return;
+    }
+    dti_put(pen, "%s > %s", plan->source->mesh->text, plan->target->mesh->text);
+}
+
+static const char *dims_text(dt_context *ctx, const dt_plan *plan, const dti_step *steps, int n)
+{
+    dti_pen measure = { NULL, 0, 0 };
+    put_step_dims(&measure, plan, steps, n);
+    dti_pen write = { dti_context_take(ctx, measure.at + 1), measure.at + 1, 0 };
+    if (write.text) put_step_dims(&write, plan, steps, n);
+    return write.text;
+}
+
+/* ---- steps as users see them ------------------------------------------------------------------------------------- */
+
+/* How many steps from the first on are one all-reduce: sums and copies that leave every cut as it was. */
+static int all_reduce_steps(const dt_plan *plan)
+{
+    const dti_step *first = plan->steps, *last = plan->steps + plan->step_count - 1;
+    bool sums = plan->step_count && first->sum_count;
+    return sums && dti_holding_equal(first->from, last->to) ? plan->step_count : 0;
+}
+
+static void count_message(const dti_pull *pull, void *arg)
+{
+    int64_t *count = arg;
+    (void)pull;
+    ++*count;
+}
+
+static int64_t received_in(const dti_frame *frame, const dti_step *steps, int n, int rank)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++) bytes += dti_step_received(frame, &steps[i], rank);
+    return bytes;
+}
+
+/* Bytes and messages of the rank that receives most in some steps; a rank asks itself at most once per step. */
+static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step *steps, int n, dt_plan_step *shown)
+{
+    int rank = dti_plan_rank(plan, 0);
+    shown->bytes = -1;
+    for (int i = 0; i < dti_plan_ranks(plan); i++) {
+        int64_t bytes = received_in(frame, steps, n, dti_plan_rank(plan, i));
+        if (bytes <= shown->bytes) continue;
+        shown->bytes = bytes;
+        rank = dti_plan_rank(plan, i);
+    }
+    for (int i = 0; i < n && shown->bytes; i++) {
+        dti_step_pulls(frame, plan->topology, &steps[i], rank, count_message, &shown->messages);
+        shown->messages -= dti_step_volume(frame, &steps[i], rank).kept > 0;
+    }
+}
+
+static dt_comm_kind shown_kind(const dti_step *steps, int n, int64_t bytes)
+{
+    return n > 1 ? DT_COMM_ALL_REDUCE : bytes == 0 ? DT_COMM_LOCAL : steps->kind;
+}
+
+bool dti_plan_show(dt_context *ctx, dt_plan *plan)
+{
+    if (plan->shown) return true;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    plan->shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->shown);
+    int joined = all_reduce_steps(plan), shown = 0;
+    for (int i = 0; plan->shown && i < plan->step_count; i += joined ? joined : 1) {
+        const dti_step *first = &plan->steps[i], *last = joined ? &plan->steps[i + joined - 1] : first;
+        dt_plan_step *out = &plan->shown[shown++];
+        *out = (dt_plan_step){ .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
+                               .gives = last->gives, .dims = dims_text(ctx, plan, first, joined ? joined : 1) };
+        busiest(plan, &frame, first, joined ? joined : 1, out);
+        out->kind = shown_kind(first, joined, out->bytes);
+        if (!out->dims) return false;
+    }
+    plan->shown_count = shown;
+    return plan->shown != NULL;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The front door of plans: arguments checked, plans cached by (source, target, goal), prices counted at the first
+ * question. */
+#include "redistribute/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pen.h"
+
+typedef struct plan_state { dti_table plans; } plan_state;
+
+static void state_fini(void *state)
+{
+    plan_state *s = state;
+    dti_table_fini(&s->plans);
+}
+
+/* ---- makers ------------------------------------------------------------------------------------------------------ */
+
+static bool shapes_equal(const dt_spec *a, const dt_spec *b)
+{
+    return a->shape.n == b->shape.n
+        && memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.n * sizeof a->shape.dim[0]) == 0;
+}
+
+static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spec *target, dt_plan_goal goal)
+{
+    if (!source || !target)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: no %s spec", source ? "target" : "source"), false;
+    if (source->mesh->ctx != target->mesh->ctx)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %s and %s belong to two contexts", source->text, target->text),
+               false;
+    if ((int)goal < 0 || goal >= DT_PLAN_GOAL_COUNT)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %d is no goal", (int)goal), false;
+    if (!shapes_equal(source, target))
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text, target->text),
+               false;
+    return true;
+}
+
+static dt_plan *plan_new(dt_context *ctx, const dt_spec *source, const dt_spec *target, dt_plan_goal goal, uint64_t hash)
+{
+    const dti_topology *topology = dti_topology_get(ctx);
+    dt_plan *plan = topology ? dti_context_take(ctx, sizeof *plan) : NULL;
+    if (!plan) return NULL;
+    plan->source = source;
+    plan->target = target;
+    plan->goal = goal;
+    plan->hash = hash;
+    plan->topology = topology;
+    if (!dti_route_choose(ctx, plan)) return NULL;
+    dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
+    return plan;
+}
+
+static const dt_plan *recall(const dt_context *ctx, const dt_spec *source, const dt_spec *target, dt_plan_goal goal,
+                             uint64_t hash)
+{
+    const plan_state *state = ctx->layers[DTI_LAYER_PLAN].state;
+    if (!state) return NULL;
+    const dt_plan *plan;
+    for (size_t at = dti_table_first(&state->plans, hash); (plan = dti_table_value(&state->plans, hash, &at)) != NULL;)
+        if (plan->source == source && plan->target == target && plan->goal == goal) return plan;
+    return NULL;
+}
+
+static dt_context *either_context(const dt_spec *source, const dt_spec *target)
+{
+    return source ? source->mesh->ctx : target ? target->mesh->ctx : NULL;
+}
+
+const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_plan_goal goal)
+{
+    dt_context *ctx = either_context(source, target);
+    if (dti_failed(ctx)) return NULL;
+    uint64_t hash = dti_hash_mix((uint64_t)(uintptr_t)source, (uint64_t)(uintptr_t)target + (uint64_t)goal);
+    const dt_plan *found = recall(ctx, source, target, goal, hash);
+    if (found) return found;
+    if (!check_arguments(ctx, source, target, goal)) return NULL;
+    plan_state *state = dti_context_layer(ctx, DTI_LAYER_PLAN, sizeof *state, state_fini);
+    dt_plan *plan = state ? plan_new(ctx, source, target, goal, hash) : NULL;
+    if (!plan) return NULL;
+    if (dti_table_add(&state->plans, hash, plan)) return plan;
+    dti_fail(ctx, DT_ERR_MEMORY, "no memory for a table of plans");
+    return NULL;
+}
+
+void dti_plan_frame(const dt_plan *plan, dti_frame *frame)
+{
+    dti_frame_init(frame, plan->source->layout, plan->target->layout, plan->topology);
+}
+
+/* ---- ranks that take part ---------------------------------------------------------------------------------------- */
+
+int dti_plan_ranks(const dt_plan *plan)
+{
+    const dti_layout *source = plan->source->layout, *target = plan->target->layout;
+    if (dti_layout_same_ranks(source, target)) return source->ranks;
+    int ranks = source->ranks;
+    for (int i = 0; i < target->ranks; i++) ranks += !dti_layout_has(source, dti_layout_rank(target, i));
+    return ranks;
+}
+
+int dti_plan_rank(const dt_plan *plan, int i)
+{
+    const dti_layout *source = plan->source->layout, *target = plan->target->layout;
+    if (i < source->ranks) return dti_layout_rank(source, i);
+    i -= source->ranks;
+    for (int t = 0; t < target->ranks; t++) {
+        int rank = dti_layout_rank(target, t);
+        if (!dti_layout_has(source, rank) && i-- == 0) return rank;
+    }
+    return -1;
+}
+
+/* ---- price ------------------------------------------------------------------------------------------------------- */
+
+enum { MAX_COUNTED_PAIRS = 1 << 20 }; /* of ranks: beyond, sending is counted by formula and per class not at all   */
+
+typedef struct send_count { const dt_plan *plan; int taker; int64_t size; int64_t *by_rank; int links; } send_count;
+
+static void count_send(const dti_pull *pull, void *arg)
+{
+    send_count *s = arg;
+    int link = dti_topology_class(s->plan->topology, pull->rank, s->taker);
+    if (pull->rank != s->taker)
+        s->by_rank[(int64_t)pull->rank * s->links + (link < s->links ? link : s->links - 1)] += pull->count * s->size;
+}
+
+/* Bytes sent by every rank over every link class, going through all pulls; NULL: memory ran out. */
+static int64_t *count_sends(const dt_plan *plan, const dti_frame *frame, int world)
+{
+    send_count s = { plan, 0, 0, calloc((size_t)world * (size_t)plan->topology->level_count, sizeof(int64_t)),
+                plan->topology->level_count };
+    for (int i = 0; i < plan->step_count && s.by_rank; i++)
+        for (int r = 0; r < plan->steps[i].to->ranks; r++) {
+            s.taker = dti_holding_member(plan->steps[i].to, r);
+            s.size = (int64_t)dt_dtype_bytes(plan->steps[i].travels);
+            if (dti_step_pulls(frame, plan->topology, &plan->steps[i], s.taker, count_send, &s)) continue;
+            free(s.by_rank);
+            return NULL;
+        }
+    return s.by_rank;
+}
+
+static int64_t sent_by_formula(const dt_plan *plan, const dti_frame *frame, int rank)
+{
+    int64_t sent = 0;
+    for (int i = 0; i < plan->step_count; i++) sent += dti_step_sent(frame, &plan->steps[i], rank);
+    return sent;
+}
+
+static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cost *cost)
+{
+    int ranks = dti_plan_ranks(plan), links = plan->topology->level_count;
+    int world = plan->source->mesh->ctx->rank_count;
+    bool counted = links > 1 && (int64_t)ranks * ranks <= MAX_COUNTED_PAIRS;
+    int64_t *sends = counted ? count_sends(plan, frame, world) : NULL;
+    for (int i = 0; i < ranks && !sends; i++)
+        cost->sent = later(cost->sent, sent_by_formula(plan, frame, dti_plan_rank(plan, i)));
+    for (int r = 0; r < world && sends; r++) {
+        int64_t sent = 0;
+        for (int l = 0; l < links; l++) {
+            sent += sends[(int64_t)r * links + l];
+            cost->link_sent[l] = later(cost->link_sent[l], sends[(int64_t)r * links + l]);
+        }
+        cost->sent = later(cost->sent, sent);
+    }
+    if (links == 1) cost->link_sent[0] = cost->sent;
+    free(sends);
+}
+
+static int64_t part_bytes(const dti_frame *frame, const dti_holding *holding, int rank, dt_dtype dtype)
+{
+    if (!dti_holding_has(holding, rank)) return 0;
+    int64_t bytes = (int64_t)dt_dtype_bytes(dtype);
+    dti_set set;
+    dti_set_init(&set);
+    for (int b = 0; b < frame->block_count; b++) {
+        dti_holding_set(holding, b, frame->blocks[b], rank, &set);
+        bytes *= dti_set_count(&set);
+    }
+    dti_set_fini(&set);
+    return bytes;
+}
+
+/* A rank's part of a spec, also of what it holds as the identity of a sum. */
+static int64_t spec_bytes(const dt_spec *spec, int world_rank)
+{
+    int rank = dti_mesh_index(spec->mesh, world_rank);
+    if (rank < 0) return 0;
+    dt_shape shape = dt_spec_local_shape(spec, rank);
+    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)spec->form.dtype);
+    for (int d = 0; d < shape.n; d++) bytes *= shape.dim[d];
+    return bytes;
+}
+
+/* What lies between source and target needs no room of its own where it is part of the target already. */
+static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, int step, int rank)
+{
+    const dti_step *last = &plan->steps[plan->step_count - 1];
+    dti_step fit = *last;
+    fit.from = plan->steps[step].to;
+    dti_volume v = dti_step_volume(frame, &fit, rank);
+    int64_t held = part_bytes(frame, fit.from, rank, plan->steps[step].gives);
+    int64_t size = (int64_t)dt_dtype_bytes(plan->steps[step].gives);
+    return v.kept * size == held && plan->steps[step].gives == last->gives ? 0 : held;
+}
+
+static int64_t peak_bytes(const dt_plan *plan, const dti_frame *frame)
+{
+    int64_t peak = 0;
+    for (int i = 0; i < dti_plan_ranks(plan); i++) {
+        int rank = dti_plan_rank(plan, i);
+        int64_t ends = spec_bytes(plan->source, rank) + spec_bytes(plan->target, rank), most = 0;
+        for (int s = 0; s + 1 < plan->step_count; s++) {
+            int64_t before = s ? between_bytes(plan, frame, s - 1, rank) : 0;
+            most = later(most, before + between_bytes(plan, frame, s, rank));
+        }
+        peak = later(peak, ends + most);
+    }
+    return peak;
+}
+
+static double time_us(const dt_plan *plan, const dti_frame *frame)
+{
+    dti_price prices[DT_MAX_LINKS];
+    int64_t ns = 0;
+    dti_price_table(plan->topology, prices);
+    for (int i = 0; i < plan->step_count; i++) {
+        dti_moves moves = dti_route_moves(frame, plan->topology, &plan->steps[i], 1);
+        int64_t asked = dti_step_messages(&plan->steps[i]);
+        if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, asked);
+    }
+    return (double)ns / 1000;
+}
+
+static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
+{
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    dti_moves moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count);
+    cost->bytes = moves.received;
+    cost->total = moves.total;
+    cost->link_count = plan->topology->level_count;
+    memcpy(cost->link_bytes, moves.link, sizeof cost->link_bytes);
+    dti_plan_bound(plan, &frame, &cost->total_bound, &cost->lower_bound);
+    cost->ratio = cost->lower_bound ? (double)cost->bytes / (double)cost->lower_bound : 1;
+    price_sends(plan, &frame, cost);
+    cost->peak_bytes = peak_bytes(plan, &frame);
+    cost->time_us = time_us(plan, &frame);
+}
+
+/* A plan's answers are counted once; the plan is the same value before and after. */
+static dt_plan *answering(const dt_plan *plan) { return (dt_plan *)(uintptr_t)plan; }
+
+dt_plan_cost dt_plan_price(const dt_plan *plan)
+{
+    if (!plan) return (dt_plan_cost){ 0 };
+    if (!plan->cost) {
+        dt_plan_cost *cost = dti_context_take(plan->source->mesh->ctx, sizeof *cost);
+        if (!cost) return (dt_plan_cost){ 0 };
+        count_cost(plan, cost);
+        answering(plan)->cost = cost;
+    }
+    return *plan->cost;
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+int dt_plan_step_count(const dt_plan *plan)
+{
+    return plan && dti_plan_show(plan->source->mesh->ctx, answering(plan)) ? plan->shown_count : 0;
+}
+
+dt_plan_step dt_plan_step_at(const dt_plan *plan, int step)
+{
+    if (step < 0 || step >= dt_plan_step_count(plan)) return (dt_plan_step){ .dims = "" };
+    return plan->shown[step];
+}
+
+static bool takes_part(const dt_plan *plan, int rank)
+{
+    return plan && rank >= 0 && rank < plan->source->mesh->ctx->rank_count;
+}
+
+int64_t dt_plan_received(const dt_plan *plan, int rank)
+{
+    if (!takes_part(plan, rank)) return -1;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->step_count; i++) bytes += dti_step_received(&frame, &plan->steps[i], rank);
+    return bytes;
+}
+
+int64_t dt_plan_sent(const dt_plan *plan, int rank)
+{
+    if (!takes_part(plan, rank)) return -1;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    if (plan->topology->level_count == 1) return sent_by_formula(plan, &frame, rank);
+    int64_t *sends = count_sends(plan, &frame, plan->source->mesh->ctx->rank_count), sent = 0;
+    if (!sends) return dti_fail(plan->source->mesh->ctx, DT_ERR_MEMORY, "no memory to count a plan"), -1;
+    for (int l = 0; l < plan->topology->level_count; l++)
+        sent += sends[(int64_t)rank * plan->topology->level_count + l];
+    free(sends);
+    return sent;
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+static void put_plan(dti_pen *pen, const dt_plan *plan)
+{
+    dt_plan_cost cost = dt_plan_price(plan);
+    dti_put(pen, "%s -> %s\n", plan->source->text, plan->target->text);
+    for (int i = 0; i < plan->shown_count; i++) {
+        const dt_plan_step *step = &plan->shown[i];
+        dti_put(pen, "  %d. %s", i + 1, dt_comm_kind_text(step->kind));
+        if (*step->dims) dti_put(pen, " (%s)", step->dims);
+        dti_put(pen, " %lld bytes in %lld messages\n", (long long)step->bytes, (long long)step->messages);
+    }
+    if (plan->shown_count == 0) dti_put(pen, "  nothing to do\n");
+    dti_put(pen, "  received %lld bytes by the busiest rank, bound %lld, ratio %.3f; sent %lld\n", (long long)cost.bytes,
+            (long long)cost.lower_bound, cost.ratio, (long long)cost.sent);
+    for (int l = 0; l < cost.link_count && cost.link_count > 1; l++)
+        dti_put(pen, "  over %s: received %lld, sent %lld\n", plan->topology->levels[l].name,
+                (long long)cost.link_bytes[l], (long long)cost.link_sent[l]);
+    dti_put(pen, "  peak memory %lld bytes, time %.1f us\n", (long long)cost.peak_bytes, cost.time_us);
+}
+
+const char *dt_plan_text(const dt_plan *plan)
+{
+    if (!plan || !dti_plan_show(plan->source->mesh->ctx, answering(plan))) return "";
+    if (plan->text) return plan->text;
+    dti_pen measure = { NULL, 0, 0 };
+    put_plan(&measure, plan);
+    char *text = dti_context_take(plan->source->mesh->ctx, measure.at + 1);
+    if (!text) return "";
+    dti_pen write = { text, measure.at + 1, 0 };
+    put_plan(&write, plan);
+    answering(plan)->text = text;
+    return text;
+}

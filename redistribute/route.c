@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routes: the chains of holdings that could take the source to the target, and the choice among them.
+ *
+ *   pull        source -> target, directly; cut by link class, what is needed from outside a place is fetched once
+ *               for the whole place, by the rank there that matches its holder, and then spread inside; and, to another
+ *               mesh where many ranks ask few, each element is fetched by one of them and then spread (a relay).
+ *   sum, pull   each element is summed by one rank that both contributes to it and is to hold it, where there is one; then
+ *               copied to its other holders. Axes that are whole in the target and whole or P in the source are free:
+ *               they share out the summing. Cut by link class, fastest first. */
+#include "redistribute/plan.h"
+
+#include <string.h>
+
+enum { MAX_ROOMS = 4 * DT_MAX_LINKS + 8 };
+
+typedef struct search {
+    dt_context *ctx;
+    dt_plan *plan;
+    dti_frame frame;
+    dti_frame side;                /* the target's own atoms; as frame where that is regular                       */
+    uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R -> P(sum or prod)                            */
+    int room_count;
+    dti_room rooms[MAX_ROOMS];
+    dti_room *from, *to;
+    dti_route best;
+    dti_moves best_moves;
+    int64_t best_ns;
+    bool found;
+} search;
+
+static bool keeps_first(dti_partial kind) { return kind == DTI_SUM || kind == DTI_PROD; }
+
+static uint32_t bit(int i) { return UINT32_C(1) << i; }
+
+static dti_room *new_room(search *s) { return &s->rooms[s->room_count++]; }
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+/* Atoms whose digits both holdings share from the first cut on: a rank asks only ranks that share them too. */
+static uint32_t common(const dti_frame *frame, const dti_holding *a, const dti_holding *b)
+{
+    uint32_t shared = 0;
+    int i = 0, j = 0, block = -1;
+    while (i < a->carve_count && j < b->carve_count) {
+        const dti_carve *x = &a->carves[i], *y = &b->carves[j];
+        if (x->block != y->block || x->block == block) {
+            if (x->block <= y->block) i++;
+            else j++;
+            continue;
+        }
+        bool alike = x->size == y->size && x->inner == y->inner;
+        int n = 0;
+        for (; alike && n < x->count && n < y->count; n++) {
+            const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
+            if (p->open || q->open || p->stride != q->stride || p->size != q->size) break;
+            for (int k = 0; k < frame->atom_count; k++)
+                if (frame->atoms[k].axis.stride == p->stride) shared |= bit(k);
+        }
+        if (!alike || n < x->count || n < y->count) block = x->block; /* done with this block                      */
+        i++;
+        j++;
+    }
+    return shared;
+}
+
+static void list_axes(const dti_frame *frame, uint32_t atoms, dti_axis *axes, int *at, int *count)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (atoms & bit(i)) axes[(*at)++] = frame->atoms[i].axis, ++*count;
+}
+
+static int size_of(const dti_frame *frame, uint32_t atoms)
+{
+    int size = 1;
+    for (int i = 0; i < frame->atom_count; i++)
+        if (atoms & bit(i)) size *= frame->atoms[i].axis.size;
+    return size;
+}
+
+static dt_dtype sums_in(dt_dtype dtype) { return dtype == DT_BF16 || dtype == DT_F16 ? DT_F32 : dtype; }
+
+static dt_dtype smaller(dt_dtype a, dt_dtype b) { return dt_dtype_bytes(b) < dt_dtype_bytes(a) ? b : a; }
+
+/* What is summed travels as it is, and what is only moved as the smaller of both dtypes, to the last step. */
+static void set_dtypes(const search *s, uint32_t summed, bool last, dti_step *step)
+{
+    dt_dtype source = s->plan->source->layout->dtype, target = s->plan->target->layout->dtype;
+    dt_dtype moved = s->summed ? target : smaller(source, target);
+    step->travels = summed ? source : moved;
+    step->sums_in = summed ? sums_in(source) : DT_DTYPE_DEFAULT;
+    step->gives = last ? target : summed && (s->summed & ~summed) ? source : moved;
+}
+
+/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. */
+static dti_step make_step(const search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, bool own,
+                          uint32_t summed)
+{
+    dti_step step = {
+        .from = &from->holding, .to = &to->holding, .own = own, .summed_ranks = size_of(frame, summed),
+    };
+    set_dtypes(s, summed, to == s->to, &step);
+    uint32_t cut = dti_frame_closed(frame, step.from) & ~summed, next = dti_frame_closed(frame, step.to);
+    uint32_t all = frame->atom_count == 32 ? ~UINT32_C(0) : bit(frame->atom_count) - 1;
+    uint32_t asked = own ? (summed | cut | next) & ~s->kept & ~common(frame, step.from, step.to) : all;
+    int at = 0;
+    list_axes(frame, asked & summed, step.asked, &at, &step.sum_count);
+    list_axes(frame, asked & cut, step.asked, &at, &step.cut_count);
+    list_axes(frame, asked & ~summed & ~cut, step.asked, &at, &step.copy_count);
+    step.takers = own ? size_of(frame, asked & ~next)
+                      : to->holding.ranks / size_of(&s->side, dti_frame_closed(&s->side, step.to));
+    step.kind = dti_step_kind(frame, &step);
+    return step;
+}
+
+static void add_step(search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                     bool own, uint32_t summed)
+{
+    route->steps[route->step_count++] = make_step(s, frame, from, to, own, summed);
+}
+
+/* ---- free shares ------------------------------------------------------------------------------------------------- */
+
+/* Elements of the largest part along a block. */
+static int64_t largest(const dti_frame *frame, const dti_holding *holding, int block)
+{
+    int64_t n = frame->blocks[block], pieces = 1;
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].block == block) pieces *= holding->carves[i].pieces;
+    return (n + pieces - 1) / pieces;
+}
+
+/* Share the elements out over atoms that cut nothing so far: each along the block it divides most evenly. */
+static void share_out(const dti_frame *frame, uint32_t atoms, dti_room *room)
+{
+    dti_digit digits[DTI_MAX_BLOCKS][DTI_MAX_AXES];
+    int counts[DTI_MAX_BLOCKS] = { 0 };
+    int64_t parts[DTI_MAX_BLOCKS];
+    for (int b = 0; b < frame->block_count; b++) parts[b] = largest(frame, &room->holding, b);
+    for (int i = 0; i < frame->atom_count; i++) {
+        if (!(atoms & bit(i))) continue;
+        dti_axis axis = frame->atoms[i].axis;
+        int best = 0;
+        double worst = 2;
+        for (int b = 0; b < frame->block_count; b++) {
+            double share = parts[b] ? (double)((parts[b] + axis.size - 1) / axis.size) / (double)parts[b] : 1;
+            if (share >= worst) continue;
+            worst = share;
+            best = b;
+        }
+        parts[best] = (parts[best] + axis.size - 1) / axis.size;
+        digits[best][counts[best]++] = (dti_digit){ axis.size, axis.stride, false };
+    }
+    for (int b = 0; b < frame->block_count; b++)
+        if (counts[b]) dti_room_carve(room, b, 0, 1, digits[b], counts[b]);
+}
+
+static void open_atoms(const dti_frame *frame, uint32_t atoms, dti_room *room)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (atoms & bit(i)) dti_room_open(room, frame->atoms[i].axis);
+}
+
+/* Atoms of a frame by link class: those inside a place of the level, or at one level only. */
+static uint32_t inside(const dti_frame *frame, int level)
+{
+    uint32_t atoms = 0;
+    for (int i = 0; i < frame->atom_count; i++)
+        if (frame->atoms[i].link > level) atoms |= bit(i);
+    return atoms;
+}
+
+static uint32_t every(const dti_frame *frame) { return inside(frame, -2); }
+
+/* ---- plain pulls ------------------------------------------------------------------------------------------------- */
+
+/* What a rank fetches from outside for its place: what the place needs, as far as it matches the holder's digits inside. */
+static dti_room *fetch_room(search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
+{
+    uint32_t in = inside(frame, level), out = every(frame) & ~in;
+    dti_room *room = new_room(s), need;
+    dti_room_copy(room, &from->holding);
+    open_atoms(frame, out, room);
+    dti_room_copy(&need, &to->holding);
+    open_atoms(frame, in & dti_frame_closed(frame, &from->holding), &need);
+    dti_room_carve_all(room, &need.holding);
+    return room;
+}
+
+static bool crosses(const dti_frame *frame, const dti_step *step, int level)
+{
+    bool in = false, out = false;
+    for (int i = 0; i < step->sum_count + step->cut_count + step->copy_count; i++)
+        for (int k = 0; k < frame->atom_count; k++) {
+            if (frame->atoms[k].axis.stride != step->asked[i].stride) continue;
+            in |= frame->atoms[k].link > level;
+            out |= frame->atoms[k].link <= level;
+        }
+    return in && out;
+}
+
+/* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
+static void append_pull(search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                        bool by_link)
+{
+    dti_step whole = make_step(s, frame, from, to, true, 0);
+    for (int level = 0; by_link && frame->aligned && level + 1 < s->plan->topology->level_count; level++) {
+        if (!crosses(frame, &whole, level)) continue;
+        dti_room *fetched = fetch_room(s, frame, from, to, level);
+        add_step(s, route, frame, from, fetched, true, 0);
+        from = fetched;
+        whole = make_step(s, frame, from, to, true, 0);
+    }
+    route->steps[route->step_count++] = whole;
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+/* Atoms that may share out the summing: they cut neither the holding nor the target. */
+static uint32_t free_atoms(const search *s, const dti_room *from)
+{
+    return every(&s->frame)
+        & ~(dti_frame_closed(&s->frame, &from->holding) | dti_frame_closed(&s->frame, &s->to->holding) | s->kept);
+}
+
+/* Where elements are summed, as far as some atoms decide: by a rank that holds a contribution. */
+static dti_room *sum_at_source(search *s, const dti_room *from, uint32_t atoms)
+{
+    dti_room *room = new_room(s), target;
+    dti_room_copy(room, &from->holding);
+    dti_room_copy(&target, &s->to->holding);
+    open_atoms(&s->frame, ~atoms | dti_frame_closed(&s->frame, &from->holding), &target);
+    dti_room_carve_all(room, &target.holding);
+    share_out(&s->frame, free_atoms(s, from) & atoms, room);
+    return room;
+}
+
+/* The same by a rank that is to hold the result. */
+static dti_room *sum_at_target(search *s)
+{
+    dti_room *room = new_room(s), source;
+    dti_room_copy(room, &s->to->holding);
+    dti_room_copy(&source, &s->from->holding);
+    open_atoms(&s->frame, dti_frame_closed(&s->frame, &s->to->holding), &source);
+    dti_room_carve_all(room, &source.holding);
+    share_out(&s->frame, free_atoms(s, s->from), room);
+    return room;
+}
+
+/* The sums in one step, or one link class after the other, fastest first. Returns where they end. */
+static dti_room *append_sums(search *s, dti_route *route, bool by_link)
+{
+    dti_room *from = s->from;
+    if (!by_link || !s->frame.aligned) {
+        dti_room *to = sum_at_source(s, from, every(&s->frame));
+        add_step(s, route, &s->frame, from, to, true, s->summed);
+        return to;
+    }
+    for (int level = s->plan->topology->level_count - 1; level >= 0; level--) {
+        uint32_t atoms = inside(&s->frame, level - 1) & ~inside(&s->frame, level);
+        if (!(atoms & s->summed)) continue;
+        dti_room *to = sum_at_source(s, from, atoms);
+        add_step(s, route, &s->frame, from, to, true, s->summed & atoms);
+        from = to;
+    }
+    return from;
+}
+
+/* ---- candidates -------------------------------------------------------------------------------------------------- */
+
+static int64_t route_ns(const search *s, const dti_route *route)
+{
+    dti_price prices[DT_MAX_LINKS];
+    int64_t ns = 0;
+    dti_price_table(s->plan->topology, prices);
+    for (int i = 0; i < route->step_count; i++) {
+        const dti_step *step = &route->steps[i];
+        dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, step, 1);
+        int64_t messages = dti_step_messages(step);
+        if (moves.total) ns += dti_price_step(prices, s->plan->topology->level_count, moves.link, messages);
+    }
+    return ns;
+}
+
+static int64_t busiest_sender(const search *s, const dti_route *route)
+{
+    int64_t most = 0;
+    for (int r = 0; r < dti_plan_ranks(s->plan); r++) {
+        int64_t sent = 0;
+        for (int i = 0; i < route->step_count; i++)
+            sent += dti_step_sent(&s->frame, &route->steps[i], dti_plan_rank(s->plan, r));
+        if (sent > most) most = sent;
+    }
+    return most;
+}
+
+/* Fewer bytes on the slowest class, then on the others, then in all; then by the busiest sender, then fewer steps. */
+static bool fewer_bytes(const search *s, const dti_route *route, const dti_moves *moves)
+{
+    const dti_moves *best = &s->best_moves;
+    for (int l = 0; l + 1 < s->plan->topology->level_count; l++)
+        if (moves->link[l] != best->link[l]) return moves->link[l] < best->link[l];
+    if (moves->received != best->received) return moves->received < best->received;
+    if (moves->total != best->total) return moves->total < best->total;
+    if (!s->frame.regular) {
+        int64_t sent = busiest_sender(s, route), least = busiest_sender(s, &s->best);
+        if (sent != least) return sent < least;
+    }
+    return route->step_count < s->best.step_count;
+}
+
+static void offer(search *s, const dti_route *route)
+{
+    dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
+    if (s->found && !fewer_bytes(s, route, &moves)) return;
+    s->best = *route;
+    s->best_moves = moves;
+    s->found = true;
+}
+
+static void offer_pull(search *s, bool by_link)
+{
+    dti_route route = { .step_count = 0 };
+    append_pull(s, &route, &s->frame, s->from, s->to, by_link);
+    if (!by_link || route.step_count > 1) offer(s, &route);
+}
+
+/* Sums that end at `at`, then the copies; none where every rank then has what it is to hold. */
+static void offer_copies(search *s, dti_route *route, dti_room *at, bool by_link)
+{
+    dti_step copies = make_step(s, &s->frame, at, s->to, true, 0);
+    bool done = dti_route_moves(&s->frame, s->plan->topology, &copies, 1).total == 0;
+    if (done) route->steps[route->step_count - 1].to = &s->to->holding;
+    else append_pull(s, route, &s->frame, at, s->to, by_link);
+    offer(s, route);
+}
+
+static void offer_sums(search *s, bool by_link)
+{
+    dti_route route = { .step_count = 0 };
+    dti_room *at = append_sums(s, &route, by_link);
+    offer_copies(s, &route, at, by_link);
+}
+
+static void offer_sum_at_target(search *s)
+{
+    dti_route route = { .step_count = 0 };
+    dti_room *at = sum_at_target(s);
+    add_step(s, &route, &s->frame, s->from, at, true, s->summed);
+    offer_copies(s, &route, at, false);
+}
+
+/* Every target holder sums for itself: more bytes, one step. */
+static void direct_sum(search *s, dti_route *route)
+{
+    route->step_count = 0;
+    add_step(s, route, &s->frame, s->from, s->to, true, s->summed);
+}
+
+/* ---- to other ranks ---------------------------------------------------------------------------------------------- */
+
+static void offer_across(search *s, dti_route route, const dti_room *from)
+{
+    add_step(s, &route, &s->frame, from, s->to, false, 0);
+    offer(s, &route);
+}
+
+/* Each element first to one of its target holders, then to the others. */
+static void offer_relay(search *s, dti_route route, const dti_room *from)
+{
+    uint32_t copies = every(&s->side) & ~dti_frame_closed(&s->side, &s->to->holding);
+    if (!copies) return;
+    dti_room *relay = new_room(s);
+    dti_room_copy(relay, &s->to->holding);
+    share_out(&s->side, copies, relay);
+    add_step(s, &route, &s->frame, from, relay, false, 0);
+    append_pull(s, &route, &s->side, relay, s->to, true);
+    offer(s, &route);
+}
+
+static void search_across(search *s)
+{
+    dti_route sums = { .step_count = 0 };
+    dti_room *from = s->from;
+    if (s->summed) {
+        from = new_room(s);
+        dti_room_copy(from, &s->from->holding);
+        share_out(&s->frame, every(&s->frame) & ~dti_frame_closed(&s->frame, &from->holding), from);
+        add_step(s, &sums, &s->frame, s->from, from, true, s->summed);
+    }
+    offer_across(s, sums, from);
+    offer_relay(s, sums, from);
+}
+
+/* ---- the search -------------------------------------------------------------------------------------------------- */
+
+static bool sort_atoms(search *s)
+{
+    for (int i = 0; i < s->frame.atom_count; i++) {
+        const dti_atom *atom = &s->frame.atoms[i];
+        if (atom->source && atom->target && !dti_partial_mixes(atom->source, atom->target)) {
+            dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: P(%s) does not become P(%s); redistribute to R between them",
+                     s->plan->source->text, s->plan->target->text, dti_partial_names[atom->source],
+                     dti_partial_names[atom->target]);
+            return false;
+        }
+        if (atom->source && atom->target) s->kept |= bit(i);
+        else if (atom->source) s->summed |= bit(i);
+        else if (keeps_first(atom->target) && !atom->source_cuts) s->sliced |= bit(i);
+    }
+    return true;
+}
+
+/* Scaling of P(avg): divided by its ranks where it is summed or becomes a sum, multiplied where the reverse. */
+static void set_scale(search *s)
+{
+    s->plan->multiply = s->plan->divide = 1;
+    for (int i = 0; i < s->frame.atom_count; i++) {
+        const dti_atom *atom = &s->frame.atoms[i];
+        if (atom->source == DTI_AVG && atom->target != DTI_AVG) s->plan->divide *= atom->axis.size;
+        if (atom->target == DTI_AVG && (atom->source == DTI_SUM || atom->source_cuts)) s->plan->multiply *= atom->axis.size;
+    }
+}
+
+/* What ranks must hold in the end: the target's cuts, and where S becomes P the source's: a rank keeps what it had and has
+ * the identity elsewhere. */
+static void build_target(search *s)
+{
+    s->to = new_room(s);
+    dti_room_init(s->to, s->plan->target->layout);
+    dti_frame_cut(&s->side, s->plan->target->layout, ~UINT32_C(0), s->to);
+    uint32_t stays = 0;
+    for (int i = 0; i < s->frame.atom_count && s->frame.regular; i++)
+        if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) stays |= bit(i);
+    if (stays) dti_frame_cut(&s->frame, s->plan->source->layout, stays, s->to);
+    for (int i = 0; i < s->side.atom_count && !s->frame.regular; i++)
+        if (keeps_first(s->side.atoms[i].target)) s->to->zeros[s->to->holding.zero_count++] = s->side.atoms[i].axis;
+}
+
+/* R becomes P(sum): the first rank keeps the value, where nothing moves; else each keeps a share, so that all receive. */
+static void slice_target(search *s, bool first)
+{
+    for (int i = 0; i < s->frame.atom_count && first; i++)
+        if (s->sliced & bit(i)) s->to->zeros[s->to->holding.zero_count++] = s->frame.atoms[i].axis;
+    if (!first) {
+        s->to->holding.zero_count = 0;
+        share_out(&s->frame, s->sliced, s->to);
+    }
+}
+
+static void build_ends(search *s)
+{
+    s->from = new_room(s);
+    dti_room_init(s->from, s->plan->source->layout);
+    dti_frame_cut(&s->frame, s->plan->source->layout, ~UINT32_C(0), s->from);
+    build_target(s);
+    if (!s->frame.regular || !s->sliced) return;
+    slice_target(s, !s->summed);
+    if (s->summed) return;
+    dti_step local = make_step(s, &s->frame, s->from, s->to, true, 0);
+    if (dti_route_moves(&s->frame, s->plan->topology, &local, 1).total) slice_target(s, false);
+}
+
+static void search_regular(search *s)
+{
+    bool levels = s->frame.aligned && s->plan->topology->level_count > 1;
+    if (!s->summed) {
+        offer_pull(s, false);
+        if (levels) offer_pull(s, true);
+        return;
+    }
+    uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
+    if (from & to) offer_sum_at_target(s);
+    offer_sums(s, false);
+    if (levels) offer_sums(s, true);
+}
+
+/* The least time among routes within a tenth of the fewest bytes; below --dt-small bytes among all. */
+static void prefer_time(search *s)
+{
+    if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
+    dti_route direct;
+    direct_sum(s, &direct);
+    dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, direct.steps, 1);
+    bool small = moves.received < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+    if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
+    if (route_ns(s, &direct) < route_ns(s, &s->best)) s->best = direct;
+}
+
+static void init_frames(search *s)
+{
+    const dti_layout *source = s->plan->source->layout, *target = s->plan->target->layout;
+    dti_frame_init(&s->frame, source, target, s->plan->topology);
+    s->side = s->frame;
+    if (s->frame.regular) return;
+    dti_frame_init(&s->side, target, target, s->plan->topology);
+    s->side.block_count = s->frame.block_count;
+    memcpy(s->side.blocks, s->frame.blocks, sizeof s->frame.blocks);
+}
+
+/* ---- the chosen route as a value --------------------------------------------------------------------------------- */
+
+static const dti_holding *freeze(search *s, const dti_holding *holding)
+{
+    return dti_room_freeze((const dti_room *)(const void *)holding, &s->ctx->arena);
+}
+
+static bool keep_best(search *s)
+{
+    dt_plan *plan = s->plan;
+    for (int i = 0; i < s->room_count; i++)
+        if (s->rooms[i].full)
+            return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", plan->source->text,
+                            plan->target->text), false;
+    size_t bytes = (size_t)s->best.step_count * sizeof *plan->steps;
+    dti_step *steps = dti_context_take(s->ctx, bytes ? bytes : 1);
+    if (!steps) return false;
+    for (int i = 0; i < s->best.step_count; i++) {
+        steps[i] = s->best.steps[i];
+        steps[i].from = i ? steps[i - 1].to : freeze(s, s->best.steps[i].from);
+        steps[i].to = freeze(s, s->best.steps[i].to);
+        if (!steps[i].from || !steps[i].to)
+            return dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false;
+    }
+    plan->steps = steps;
+    plan->step_count = s->best.step_count;
+    return true;
+}
+
+static bool nothing_to_do(const search *s)
+{
+    return !s->summed && s->plan->multiply == 1 && s->plan->divide == 1 && s->frame.regular
+        && s->plan->source->layout->dtype == s->plan->target->layout->dtype
+        && dti_holding_equal(&s->from->holding, &s->to->holding);
+}
+
+bool dti_route_choose(dt_context *ctx, dt_plan *plan)
+{
+    search s;
+    s.ctx = ctx;
+    s.plan = plan;
+    s.room_count = 0;
+    s.summed = s.kept = s.sliced = 0;
+    s.found = false;
+    init_frames(&s);
+    if (!sort_atoms(&s)) return false;
+    set_scale(&s);
+    build_ends(&s);
+    s.best.step_count = 0;
+    if (nothing_to_do(&s)) return keep_best(&s);
+    if (s.frame.regular) search_regular(&s);
+    else search_across(&s);
+    if (plan->goal == DT_PLAN_TIME) prefer_time(&s);
+    return keep_best(&s);
+}
