@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a mesh: each dim is a list of axes over the ranks of the run. A mesh rank's coordinate along a dim is the
- * row-major number of its digits on the dim's axes; digit of a world rank on an axis = (rank - base) / stride % size. */
+ * The inside of a mesh: each dim is a list of axes over the ranks of the run. A mesh rank's coordinate along a dim is
+ * the row-major number of its digits on the dim's axes; digit of a world rank on an axis = (rank - base) / stride %
+ * size. */
 #ifndef DTI_MESH_H
 #define DTI_MESH_H
 
@@ -42,8 +43,11 @@ int dti_mesh_index(const dt_mesh *mesh, int world_rank);
 int dti_mesh_coord_of(const dt_mesh *mesh, int dim, int world_rank);
 
 static inline int dti_axis_digit(dti_axis axis, int offset) { return offset / axis.stride % axis.size; }
+/* Row-major number of the digits that an offset (world rank - base) has on a list of axes; the offset of a number. */
+int dti_axes_coord(const dti_axis *axes, int n, int offset);
+int dti_axes_offset(const dti_axis *axes, int n, int coord);
 
-/* Merge touching axes of an ordered list in place: (a, s) then (b, t) with s = b t is (a b, t). Returns the new count. */
+/* Merge touching axes of an ordered list in place: (a, s) then (b, t) with s = b t is (a b, t). The new count. */
 int dti_axes_merge(dti_axis *axes, int n);
 
 #endif

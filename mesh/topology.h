@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where ranks stand: levels, outermost first; place of a rank = row-major number over the levels. A rank stands at the
- * place of its own number, or, where there are more ranks than places on a real machine, ranks share places evenly. */
+ * place of its own number, or, where there are more ranks than places on a real machine, as many consecutive ranks
+ * share each place as are needed. So the ranks inside a place of one level are a multiple of those of the next. */
 #ifndef DTI_TOPOLOGY_H
 #define DTI_TOPOLOGY_H
 
@@ -28,6 +29,12 @@ const dti_topology *dti_topology_get(dt_context *ctx);
 bool dti_topology_parse(dt_context *ctx, const char *text, dti_topology *topology);
 /* The machine's own levels (hwloc, or, built without it, its CPUs as cores), for n ranks. */
 bool dti_topology_machine(dt_context *ctx, int n, dti_topology *topology);
+/* Who reads the machine in this build: "hwloc" or "cpus". */
+extern const char dti_topology_source[];
+/* Given the names and sizes of the levels, set the rest, for n ranks. */
+void dti_topology_finish(dti_topology *topology, int n);
+/* Index of the level whose border is that of a host: the innermost of pod and node; -1: there is one host. */
+int dti_topology_host(const dti_topology *topology);
 
 /* The outermost level at which two ranks stand in different places; level_count where at none. */
 static inline int dti_topology_class(const dti_topology *topology, int a, int b)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mesh gives names to the ways in which ranks are grouped: "dp=2,tp=4", outermost first, so rank = dp * 4 + tp. A name
- * without a size takes it from --dt-mesh; the first that is not there takes the ranks that remain, others are 1. So a
- * program names its dims and a run gives sizes. An unknown dim is an error everywhere; a dim of size 1 behaves like
- * none. Equal meshes are one pointer. Views (slice, select, flatten, split) name the same ranks otherwise; they cost no
- * message.
+ * A mesh gives names to the ways in which ranks are grouped: "dp=2,tp=4", outermost first, so rank = dp * 4 + tp. A
+ * name without a size takes it from --dt-mesh; the first that is not there takes the ranks that remain, others are 1.
+ * So a program names its dims and a run gives sizes. An unknown dim is an error everywhere; a dim of size 1 behaves
+ * like none. Equal meshes are one pointer. Views (slice, select, flatten, split) name the same ranks otherwise; they
+ * cost no message.
  *
  * notation   mesh = dim {"," dim} ;  dim = name ["=" int] ;  name = letter {letter|digit|"_"} {"." int} ;
  */
@@ -30,10 +30,11 @@ DT_API dt_mesh *dt_mesh_slice(dt_mesh *mesh, const char *dims);
  * coordinate out of range. Local. */
 DT_API dt_mesh *dt_mesh_select(dt_mesh *mesh, const char *coords);
 /* Several dims as one, row-major in the order written; it stands where the first of them stood. DT_ERR_ARG: an unknown
- * dim, one twice, a name already taken. Local. */
+ * dim, one twice, a name that another dim of the mesh has. Local. */
 DT_API dt_mesh *dt_mesh_flatten(dt_mesh *mesh, const char *dims, const char *name);
-/* One dim as several, "tp" into "kv=8,rep=2", outermost first; one size may be left out. DT_ERR_ARG: sizes whose product
- * is not the dim's, an unknown dim, a name already taken. Local. */
+/* One dim as several, "tp" into "kv=8,rep=2", outermost first; one size may be left out. DT_ERR_ARG: sizes whose
+ * product is not the dim's, an unknown dim, a name already taken, a cut inside one of several flattened dims that does
+ * not divide it (2 x 3 as 3 x 2), more dims than DT_MAX_MESH_DIMS. Local. */
 DT_API dt_mesh *dt_mesh_split(dt_mesh *mesh, const char *dim, const char *text);
 
 /* Ranks along one dim; NULL: all its ranks. 0 and DT_ERR_ARG for an unknown dim. Local. */
@@ -54,21 +55,21 @@ DT_API dt_context *dt_mesh_context(const dt_mesh *mesh);
 DT_API dt_counters dt_mesh_counters(const dt_mesh *mesh, const char *dim);
 
 /* ---- topology -------------------------------------------------------------------------------------------------- *
- * Where the ranks stand: levels from the outermost, "node=2,gpu=8", ranks numbered row-major. Level names are known ones
- * (pod, node, numa, package, l3, gpu, core, rank): they carry the prices of plans. From --dt-topology, else from the machine
- * for ranks that run here, else (dry) flat.                                                                           */
+ * Where the ranks stand: levels from the outermost, "node=2,gpu=8", ranks numbered row-major. Level names are known
+ * ones, in this order: pod, node, package, numa, l3, gpu, core, rank; they carry the prices of plans. From
+ * --dt-topology, else from the machine for ranks that run here, else (dry) flat. */
 
 enum { DT_MAX_LINKS = 4 };
 
-/* The topology in its notation; parses back. Local. The context owns the text; "" and the error if --dt-topology is in no
- * notation or has fewer places than there are ranks. */
+/* The topology in its notation; parses back. Local. The context owns the text; "" and the error if --dt-topology is in
+ * no notation or has fewer places than there are ranks. */
 DT_API const char *dt_topology_text(dt_context *ctx);
 /* Link classes, one per level. Local. */
 DT_API int dt_topology_link_count(dt_context *ctx);
 /* Name of a link class, 0 the outermost and slowest: the level whose border it crosses. NULL out of range. Local. */
 DT_API const char *dt_topology_link_name(dt_context *ctx, int link);
 /* The link class between two ranks: the outermost level at which they differ; the number of classes for a rank and
- * itself; -1 out of range. Local. */
+ * itself, or another at its place; -1 out of range. Local. */
 DT_API int dt_topology_link(dt_context *ctx, int rank, int peer);
 
 DT_END_DECLS
