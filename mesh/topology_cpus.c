@@ -10,10 +10,11 @@
 
 const char dti_topology_source[] = "cpus";
 
+/* Of the process, not of the calling thread: all ranks must see the same machine. */
 static int cpu_count(void)
 {
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+    if (sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than the set can hold */
     return online > 1 ? (int)online : 1;
 }

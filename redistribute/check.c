@@ -12,7 +12,7 @@ typedef struct cell { uint64_t value; int count; bool held; } cell; /* count: pu
 
 typedef struct trial {
     const dt_plan *plan;
-    dti_frame frame;
+    dti_frame frame, side;         /* side: the target's own atoms                                                 */
     int world;
     cell *now, *next;              /* [world][elements]                                                            */
     int rank;
@@ -149,19 +149,22 @@ static bool try_step(trial *t, const dti_step *step)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
+/* Do ranks along a target's partial axis hold parts of the value, and not copies of it? */
+static bool holds_parts(const dti_atom *atom)
+{
+    bool copies = atom->target == DTI_AVG || atom->target == DTI_MAX || atom->target == DTI_MIN;
+    return atom->target && !atom->source && (!copies || atom->source_cuts);
+}
+
 /* The rank that stands for all that differ from it only where the target is newly partial by parts of the value. */
 static int sum_anchor(const trial *t, int rank)
 {
-    const dti_layout *target = t->frame.target;
+    const dti_frame *frame = t->frame.regular ? &t->frame : &t->side;
     int anchor = rank;
-    for (int i = 0; i < target->partial_count; i++) {
-        bool kept = false;
-        for (int k = 0; k < t->frame.atom_count; k++)
-            kept |= is_kept(&t->frame.atoms[k]) && t->frame.atoms[k].axis.stride >= target->partials[i].stride
-                 && t->frame.atoms[k].axis.stride < target->partials[i].stride * target->partials[i].size;
-        bool copies = target->kinds[i] == DTI_AVG || target->kinds[i] == DTI_MAX || target->kinds[i] == DTI_MIN;
-        if (kept || copies) continue;
-        anchor -= dti_axis_digit(target->partials[i], rank - target->base) * target->partials[i].stride;
+    for (int i = 0; i < frame->atom_count; i++) {
+        dti_atom atom = frame->atoms[i];
+        if (!t->frame.regular) atom.source = DTI_PARTIAL_NONE, atom.source_cuts = false;
+        if (holds_parts(&atom)) anchor -= dti_axis_digit(atom.axis, rank - t->frame.target->base) * atom.axis.stride;
     }
     return anchor;
 }
@@ -203,6 +206,7 @@ dt_status dt_plan_check(const dt_plan *plan)
     if (dti_failed(ctx)) return ctx->status;
     trial t = { .plan = plan, .world = ctx->rank_count };
     dti_plan_frame(plan, &t.frame);
+    dti_frame_init(&t.side, t.frame.target, t.frame.target, plan->topology);
     size_t cells = (size_t)t.world * (size_t)t.frame.elements + 1;
     t.now = calloc(cells, sizeof *t.now);
     t.next = calloc(cells, sizeof *t.next);
