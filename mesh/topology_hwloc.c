@@ -59,8 +59,8 @@ static void read_cores(hwloc_topology_t machine, dti_topology *topology)
     topology->levels[0] = (dti_level){ "core", cores > 0 ? cores : 1, 0 };
 }
 
-/* Leave only the CPUs of this process, not of one rank's thread: all ranks must see the same machine. Where they cannot
- * be known, all stay. */
+/* Leave only the CPUs of this process, not of one rank's thread: all ranks must see the same machine. Where it is not
+ * known which, all stay. */
 static void restrict_to_process(hwloc_topology_t machine)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
