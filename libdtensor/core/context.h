@@ -21,6 +21,9 @@ typedef enum dti_option {
     DTI_OPTION_MESH, DTI_OPTION_TOPOLOGY, DTI_OPTION_SMALL, DTI_OPTION_LOG, DTI_OPTION_COUNT
 } dti_option;
 
+/* What that row says; fallback NULL: there is no default. */
+typedef struct dti_option_about { const char *name, *variable, *fallback, *help; } dti_option_about;
+
 /* ---- handles: what belongs to a scope ---------------------------------------------------------------------------- *
  * A handle struct begins with this. The scope that owns it calls destroy when it ends.                              */
 
@@ -61,6 +64,8 @@ dt_status dti_fail(dt_context *ctx, dt_status status, const char *format, ...) D
 void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
 /* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_take(dt_context *ctx, size_t bytes);
+/* The row of one of the library's own options. */
+dti_option_about dti_option_row(dti_option option);
 /* Value of one of the library's own options: command line, else environment, else default (NULL: none). */
 const char *dti_option_value(dt_context *ctx, dti_option option);
 /* The same as a number of at least min. The default and DT_ERR_ARG for a text that is none. */

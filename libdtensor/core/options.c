@@ -126,6 +126,12 @@ static bool read_flag(const char *text, bool *value)
 
 /* ---- the library's own ----------------------------------------------------------------------------------------- */
 
+dti_option_about dti_option_row(dti_option option)
+{
+    const own_row *row = &own_rows[option];
+    return (dti_option_about){ row->name, row->variable, row->fallback, row->help };
+}
+
 const char *dti_option_value(dt_context *ctx, dti_option option)
 {
     const dti_options *options = ctx->options;
