@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +21,12 @@ enum {
 };
 
 static const tool_option options[OPTION_COUNT] = {
-    [OPTION_MESH] = { "mesh", "x=4,y=2", "the mesh of SOURCE; required" },
-    [OPTION_AT] = { "at", "pp=0", "SOURCE lies on the ranks of the mesh at these coordinates" },
-    [OPTION_TO_MESH] = { "to-mesh", "a=8", "the mesh of TARGET, over the same ranks; default: that of SOURCE" },
-    [OPTION_TO_AT] = { "to-at", "pp=1", "as --at, for TARGET" },
+    [OPTION_MESH] = { "mesh", "MESH", "the mesh of SOURCE, x=4,y=2; required" },
+    [OPTION_AT] = { "at", "COORDS", "SOURCE lies on the mesh's ranks at these coordinates, pp=0" },
+    [OPTION_TO_MESH] = { "to-mesh", "MESH", "the mesh of TARGET, over the same ranks; default: that of SOURCE" },
+    [OPTION_TO_AT] = { "to-at", "COORDS", "as --at, for TARGET" },
     [OPTION_RANKS] = { "ranks", "N", "ranks in all; default: the product of the mesh's sizes" },
-    [OPTION_TOPOLOGY] = { "topology", "node=2,gpu=4", "where ranks stand; default: DT_TOPOLOGY, else flat" },
+    [OPTION_TOPOLOGY] = { "topology", "LEVELS", "where ranks stand, node=2,gpu=4; default: DT_TOPOLOGY, else flat" },
     [OPTION_LEAST_TIME] = { "least-time", NULL, "plan for the least time, not for the fewest bytes" },
     [OPTION_RUN] = { "run", NULL, "run the plan; not in this version" },
     [OPTION_JSON] = { "json", NULL, "one JSON object" },
@@ -83,12 +84,39 @@ static dt_mesh *make_mesh(dt_context *ctx, const char *text, const char *at)
     return at ? dt_mesh_select(mesh, at) : mesh;
 }
 
+/* A text of its own; NULL and the error when memory ran out. */
+DT_PRINTF(2, 3)
+static char *make_text(dt_context *ctx, const char *format, ...)
+{
+    char *text = NULL;
+    size_t bytes;
+    va_list args;
+    FILE *out = open_memstream(&text, &bytes);
+    va_start(args, format);
+    if (out) vfprintf(out, format, args);
+    va_end(args);
+    if (out && fclose(out) == 0) return text;
+    free(text);
+    dt_context_fail(ctx, DT_ERR_MEMORY, "out of memory");
+    return NULL;
+}
+
+/* A tensor like source on another mesh: its dtype and sizes, factors too. */
+static const dt_spec *place_elsewhere(dt_mesh *mesh, const dt_spec *source, const char *placements)
+{
+    const char *text = dt_spec_text(source);
+    char *made = make_text(dt_mesh_context(mesh), "%.*s@%s", (int)strcspn(text, "@"), text, placements);
+    const dt_spec *target = made ? dt_spec_parse(mesh, made) : NULL;
+    free(made);
+    return target;
+}
+
 /* TARGET may leave out SOURCE's dtype and sizes. */
 static const dt_spec *make_target(dt_mesh *mesh, const dt_spec *source, const char *text)
 {
     if (strchr(text, '[')) return dt_spec_parse(mesh, text);
     if (mesh == dt_spec_mesh(source)) return dt_spec_replace(source, text);
-    return dt_spec_create(mesh, dt_spec_dtype(source), dt_spec_shape(source), text);
+    return place_elsewhere(mesh, source, text);
 }
 
 /* false: the context says why. */
@@ -106,17 +134,10 @@ static bool make_ends(const tool_call *call, dt_context *ctx, ends *made)
 
 static bool set_topology(dt_context *ctx, const char *text)
 {
-    char *option, *words[2] = { NULL, NULL }, **argv = words;
-    size_t bytes;
-    int argc = 2;
     if (!text) return true;
-    FILE *out = open_memstream(&option, &bytes);
-    if (!out) return false;
-    fprintf(out, "--dt-topology=%s", text);
-    if (fclose(out) == 0) {
-        words[1] = option;
-        dt_options_read(ctx, &argc, &argv);
-    }
+    int argc = 2;
+    char *option = make_text(ctx, "--dt-topology=%s", text), *words[] = { NULL, option, NULL }, **argv = words;
+    if (option) dt_options_read(ctx, &argc, &argv);
     free(option);
     return dt_context_status(ctx) == DT_OK;
 }
@@ -298,7 +319,7 @@ static int plan_and_print(const tool_call *call, dt_context *ctx)
 static int redistribute_run(const tool_call *call)
 {
     int ranks;
-    if (!call->values[OPTION_MESH]) return tool_fail(call->command, TOOL_USAGE, "expected --mesh=x=4,y=2");
+    if (!call->values[OPTION_MESH]) return tool_fail(call->command, TOOL_USAGE, "expected --mesh, the mesh of SOURCE; see dt redistribute --help");
     if (call->values[OPTION_RUN])
         return tool_fail(call->command, TOOL_FAILED, "--run: this version plans and does not run");
     int status = count_ranks(call, &ranks);

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_dt.py DT: does the program dt print what it should? A row of a table is a run and a case. Prints TAP."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+DT = sys.argv[1]
+LONG = 60       # seconds in which the largest worlds must be planned
+
+# Redistributions: name, --mesh, source, target, more options, what the JSON must say. steps: kinds, in order; dims: of
+# each step; other keys: equal to what stands there.
+PLANS = [
+    ("acceptance", "x=4,y=2", "f32[16,8,12]@y:S(0),x:S(2)", "f32[16,8,12]@x:S(1),y:S(1)", [],
+     {"steps": ["all_to_all"], "ratio": 1, "peak_bytes": 2 * 16 * 8 * 12 * 4 // 8, "source": "f32[16,8,12]@x:S(2),y:S(0)",
+      "target": "f32[16,8,12]@x:S(1),y:S(1)", "bytes": 672, "sent": 672, "lower_bound": 672, "total": 8 * 672}),
+    ("placements alone", "x=4,y=2", "f32[16,8,12]@y:S(0),x:S(2)", "x:S(1),y:S(1)", [],
+     {"steps": ["all_to_all"], "ratio": 1, "target": "f32[16,8,12]@x:S(1),y:S(1)"}),
+    ("a star keeps the rest", "x=4,y=2", "f32[16,8]@y:S(0),x:S(1)", "x:R,*", [],
+     {"steps": ["all_gather"], "dims": [["x"]], "target": "f32[16,8]@y:S(0)", "ratio": 1}),
+    ("no placements are R", "x=4,y=2", "f32[16,8]@y:S(0)", "", [], {"target": "f32[16,8]", "dims": [["y"]]}),
+    # All dims of a 2x2x2 mesh in one step.
+    ("S0S0S0 to S1S1S1", "x=2,y=2,z=2", "f32[8,8,8]@x:S(0),y:S(0),z:S(0)", "x:S(1),y:S(1),z:S(1)", [],
+     {"steps": 1, "ratio": 1, "bytes": 224}),
+    ("S0S1S0 to S1S0S0", "x=2,y=2,z=2", "f32[8,8,8]@x:S(0),y:S(1),z:S(0)", "x:S(1),y:S(0),z:S(0)", [],
+     {"steps": 1, "ratio": 1}),
+    ("S0S1S2 to S2S1S0", "x=2,y=2,z=2", "f32[8,8,8]@x:S(0),y:S(1),z:S(2)", "x:S(2),y:S(1),z:S(0)", [],
+     {"steps": 1, "ratio": 1, "dims": [["x", "z"]]}),
+    ("S1S0S0 to RS0S0", "x=2,y=2,z=2", "f32[8,8,8]@x:S(1),y:S(0),z:S(0)", "y:S(0),z:S(0)", [],
+     {"steps": ["all_gather"], "ratio": 1, "dims": [["x"]]}),
+    ("S0S0S1 to S0S1S2", "x=2,y=2,z=2", "f32[8,8,8]@x:S(0),y:S(0),z:S(1)", "x:S(0),y:S(1),z:S(2)", [],
+     {"steps": 1, "ratio": 1, "dims": [["y", "z"]]}),
+    ("only the off-diagonal ranks move", "x=2,y=2", "f32[8,8]@x:S(0),y:S(1)", "x:S(1),y:S(0)", [],
+     {"steps": ["permute"], "ratio": 1, "bytes": 64, "total": 2 * 64}),
+    ("split order, 64 ranks", "f=8,t=8", "f32[64,3]@f:S(0),t:S(0)", "t:S(0),f:S(0)", [],
+     {"steps": ["permute"], "ratio": 1, "total": 56 * 12, "dims": [["f", "t"]]}),
+    ("split order, uneven", "f=8,t=8", "f32[65,3]@f:S(0),t:S(0)", "t:S(0),f:S(0)", [], {"steps": 1, "ratio": 1}),
+    ("a dim of size 1", "x=4,y=1", "f32[8,8]@y:S(0)", "y:P", [], {"steps": [], "bytes": 0, "ratio": 1, "time_us": 0}),
+    # Partial.
+    ("PPP to R", "x=2,y=2,z=2", "f32[8,8,8]@x:P,y:P,z:P", "", [],
+     {"steps": ["all_reduce"], "ratio": 1, "bytes": 2 * 7 * 8 ** 3 * 4 // 8, "dims": [["x", "y", "z"]]}),
+    ("S0S0S0 to R, in order", "x=2,y=2,z=2", "f32[8,8,8]@x:S(0),y:S(0),z:S(0)", "", [],
+     {"steps": ["all_gather"], "ratio": 1, "dims": [["x", "y", "z"]]}),
+    ("S0S0S0 to R, in another order", "x=2,y=2,z=2", "f32[8,8,8]@z:S(0),x:S(0),y:S(0)", "", [],
+     {"steps": ["all_gather"], "ratio": 1, "dims": [["x", "y", "z"]]}),
+    ("PS0P to RRR", "x=2,y=2,z=2", "f32[8,8,8]@x:P,y:S(0),z:P", "", [],
+     {"steps": ["reduce_scatter", "all_gather"], "ratio": 1}),
+    ("P(sum)P(avg) to RR", "x=2,y=2", "f32[8,8]@x:P(sum),y:P(avg)", "", [], {"steps": ["all_reduce"], "ratio": 1}),
+    ("PP to S0S0, 10 over 6", "x=2,y=3", "f32[10]@x:P,y:P", "x:S(0),y:S(0)", [],
+     {"steps": ["reduce_scatter"], "total": 5 * 10 * 4, "total_bound": 5 * 10 * 4, "bytes": 5 * 2 * 4}),
+    ("sums are in f32", "tp=4", "bf16[16]@tp:P", "", [], {"sums_in": ["f32"], "sums": [True]}),
+    ("moves do not sum", "tp=4", "bf16[16]@tp:S(0)", "", [], {"sums_in": [None], "sums": [False]}),
+    ("R to P is free", "tp=4", "f32[16]", "tp:P", [], {"bytes": 0, "ratio": 1}),
+    # Two meshes.
+    ("another mesh, the same ranks", "x=4,y=2", "f32[8,8]@x:S(0)", "f32[8,8]@b:S(0)", ["--to-mesh", "a=2,b=4"],
+     {"steps": 1, "ratio": 1, "target_mesh": "a=2,b=4"}),
+    ("without common refinement", "x=2,y=3", "f32[8,8]@x:S(0),y:S(1)", "a:S(0),b:S(1)", ["--to-mesh=a=3,b=2"],
+     {"ratio": 1, "dims": [["x", "y", "a", "b"]]}),
+    ("other ranks", "pp=2,tp=4", "f32[16,4]@tp:S(0)", "tp:S(0)", ["--at", "pp=0", "--to-at", "pp=1"],
+     {"steps": 1, "ratio": 1, "bytes": 64, "total": 4 * 64, "dims": [["tp"]], "source_mesh": "tp=4"}),
+    ("other ranks, placed otherwise", "pp=2,tp=4", "f32[16,4]@tp:S(0)", "tp:S(1)", ["--at=pp=0", "--to-at=pp=1"],
+     {"steps": 1, "ratio": 1}),
+    ("one stage only", "pp=2,tp=4", "f32[16,4]@tp:S(0)", "", ["--at=pp=1"],
+     {"steps": ["all_gather"], "target_mesh": "tp=4", "total": 4 * 3 * 64}),
+    ("from a part to all", "pp=2,tp=4", "f32[16,4]@tp:S(0)", "pp:S(0),tp:S(0)", ["--at=pp=0", "--to-mesh=pp=2,tp=4"],
+     {"ratio": 1, "target_mesh": "pp=2,tp=4"}),
+    ("factors go along", "pp=2,tp=4", "f32[(2 12),4]@tp:S(0.1)", "tp:S(0.1)", ["--at=pp=0", "--to-at=pp=1"],
+     {"target": "f32[(2 12),4]@tp:S(0.1)", "total": 24 * 4 * 4}),
+    # Worlds and sizes.
+    ("3 ranks", "tp=3", "f32[13,5]@tp:S(0)", "tp:S(1)", [], {"steps": ["all_to_all"], "ratio": 1}),
+    ("5 ranks", "tp=5", "f32[13,5]@tp:S(0)", "", [], {"steps": ["all_gather"], "ratio": 1}),
+    ("7 ranks", "tp=7", "f32[14,7]@tp:P", "tp:S(0)", [], {"steps": ["reduce_scatter"], "ratio": 1, "bytes": 6 * 2 * 7 * 4}),
+    ("uneven: 13 over 4", "tp=4", "f32[13,3]@tp:S(0)", "", [], {"bytes": 10 * 3 * 4, "ratio": 1}),
+    ("empty pieces: 2 over 4", "tp=4", "f32[2,8]@tp:S(0)", "", [], {"bytes": 2 * 8 * 4, "ratio": 1}),
+    ("no elements", "tp=4", "f32[0,8]@tp:S(0)", "tp:S(1)", [], {"bytes": 0, "total": 0, "ratio": 1}),
+    ("a scalar", "tp=4", "f32[]@tp:P", "", [], {"steps": ["all_reduce"], "total": 6 * 4, "total_bound": 6 * 4}),
+    ("a size to fill in", "dp,tp=4", "f32[8]@dp:S(0)", "", ["--ranks", "8"], {"source_mesh": "dp=2,tp=4", "bytes": 16}),
+    ("least time", "tp=4", "f32[8]@tp:P", "", ["--least-time"], {"ratio": None}),
+    ("16,384 ranks, all-gather", "dp=2048,tp=8", "bf16[65536,8192]@dp:S(0),tp:S(1)", "dp:S(0)", [],
+     {"steps": ["all_gather"], "ratio": 1, "dims": [["tp"]], "bytes": 7 * 32 * 1024 * 2}),
+    ("16,384 ranks, all-reduce", "dp=2048,tp=8", "bf16[65536,8192]@dp:S(0),tp:P", "dp:S(0)", [],
+     {"steps": ["all_reduce"], "ratio": 1, "bytes": 2 * 7 * 32 * 8192 * 2 // 8}),
+    ("16,384 ranks, two link classes", "dp=2048,tp=8", "bf16[65536,8192]@dp:P,tp:S(1)", "dp:S(0),tp:S(1)",
+     ["--topology=node=2048,gpu=8"], {"steps": ["reduce_scatter"], "ratio": 1}),
+]
+
+M = ["--mesh", "x=4,y=2"]
+# Refusals: name, arguments, exit status, what stderr must say, environment.
+REFUSALS = [
+    ("no command", [], 2, "expected a command", {}),
+    ("an unknown command", ["fly"], 2, 'unknown command "fly"', {}),
+    ("an unknown option for no command", ["--fly"], 2, 'unknown option "--fly"', {}),
+    ("help for an unknown command", ["help", "fly"], 2, 'unknown command "fly"', {}),
+    ("a command of later", ["rule", "--mesh", "x=2", "matmul"], 2, "not in this version", {}),
+    ("another", ["run", "-n", "8", "./program"], 2, "not in this version", {}),
+    ("and another", ["plan"], 2, "not in this version", {}),
+    ("help for one", ["help", "plan"], 2, "not in this version", {}),
+    ("an unknown option", ["info", "--fly"], 2, "unknown option --fly", {}),
+    ("an unknown option with a value", ["redistribute", "--fly=1"], 2, "unknown option --fly", {}),
+    ("the start of an option", ["redistribute", "--mes=x=2"], 2, "unknown option --mes", {}),
+    ("a short option", ["info", "-j"], 2, "unknown option -j", {}),
+    ("a value for a flag", ["info", "--json=true"], 2, "takes no value", {}),
+    ("no value", ["redistribute", "f32[4]", "x:R", "--mesh"], 2, "--mesh: expected a value", {}),
+    ("no mesh", ["redistribute", "f32[4]", "x:R"], 2, "expected --mesh", {}),
+    ("no target", ["redistribute", *M, "f32[4]"], 2, "expected SOURCE TARGET", {}),
+    ("an argument too many", ["redistribute", *M, "f32[4]", "x:R", "more"], 2, 'unexpected argument "more"', {}),
+    ("an argument for none", ["info", "more"], 2, 'unexpected argument "more"', {}),
+    ("no number of ranks", ["redistribute", *M, "--ranks=many", "f32[4]", "x:R"], 2, "--ranks=many", {}),
+    ("0 ranks", ["redistribute", *M, "--ranks=0", "f32[4]", "x:R"], 2, "--ranks=0", {}),
+    ("ranks with a blank", ["redistribute", *M, "--ranks= 8", "f32[4]", "x:R"], 2, "--ranks= 8", {}),
+    ("an int is too small for them", ["redistribute", *M, "--ranks=99999999999", "f32[4]", "x:R"], 2, "--ranks", {}),
+    ("an unsized dim", ["redistribute", "--mesh=x,y=2", "f32[4]", "x:R"], 2, "needs --ranks", {}),
+    ("a run", ["redistribute", *M, "--run", "f32[4]", "x:R"], 1, "plans and does not run", {}),
+    ("a mesh in no notation", ["redistribute", "--mesh=x=4,", "f32[4]", "x:R"], 1, "column 5", {}),
+    ("a mesh of size 0", ["redistribute", "--mesh=x=0", "f32[4]", "x:R"], 1, "expected a size from 1", {}),
+    ("a mesh dim twice", ["redistribute", "--mesh=x=2,x=2", "f32[4]", "x:R"], 1, "twice", {}),
+    ("a mesh too large", ["redistribute", "--mesh=x=65536,y=65536", "f32[4]", "x:R"], 1, "at most 2147483647 ranks", {}),
+    ("sizes that are not the ranks", ["redistribute", *M, "--ranks=9", "f32[4]", "x:R"], 1, "product is 9", {}),
+    ("a target mesh of other size", ["redistribute", *M, "--to-mesh=a=4", "f32[4]", "f32[4]"], 1, "product is 8", {}),
+    ("an unknown dim in --at", ["redistribute", *M, "--at=z=0", "f32[4]", "x:R"], 1, 'no dim "z"', {}),
+    ("a coordinate out of range", ["redistribute", *M, "--to-at=y=2", "f32[4]", "x:R"], 1, "from 0 to 1", {}),
+    ("a spec in no notation", ["redistribute", *M, "f32[4", "x:R"], 1, "column", {}),
+    ("a spec on two lines", ["redistribute", *M, "f32[4]@x:S(0)\n,y:\tQ", "x:R"], 1, "column", {}),
+    ("an unknown dtype", ["redistribute", *M, "f33[4]", "x:R"], 1, "f33", {}),
+    ("an unknown mesh dim", ["redistribute", *M, "f32[4]@z:S(0)", "x:R"], 1, 'no dim "z"', {}),
+    ("a dim out of range", ["redistribute", *M, "f32[4]@x:S(1)", "x:R"], 1, "dim 1", {}),
+    ("an S and a P", ["redistribute", *M, "f32[4]@x:S(0),x:P", "x:R"], 1, "x", {}),
+    ("P kinds that do not mix", ["redistribute", *M, "f32[4]@x:P(sum),y:P(max)", "x:R"], 1, "P(", {}),
+    ("9 dims", ["redistribute", *M, "f32[1,1,1,1,1,1,1,1,1]", "x:R"], 1, "dims", {}),
+    ("sizes that overflow", ["redistribute", *M, "f32[9223372036854775807,9223372036854775807]", "x:R"], 1, "f32[", {}),
+    ("a star with nothing at hand", ["redistribute", *M, "f32[4]@*", "x:R"], 1, "*", {}),
+    ("a star on another mesh", ["redistribute", *M, "--to-mesh=a=8", "f32[4]", "*"], 1, "*", {}),
+    ("shapes that differ", ["redistribute", *M, "f32[4]", "f32[5]"], 1, "different shapes", {}),
+    ("P of another kind", ["redistribute", *M, "f32[4]@x:P(sum)", "x:P(max)"], 1, "does not become", {}),
+    ("a topology in no notation", ["redistribute", *M, "--topology=node", "f32[4]", "x:R"], 1, "topology", {}),
+    ("an unknown level", ["redistribute", *M, "--topology=rack=8", "f32[4]", "x:R"], 1, '"rack"', {}),
+    ("a topology too small", ["redistribute", *M, "--topology=node=2", "f32[4]", "x:R"], 1, "at least 8 places", {}),
+    ("the variable, too", ["redistribute", *M, "f32[4]", "x:R"], 1, "at least 8 places", {"DT_TOPOLOGY": "node=2"}),
+    ("info with a bad variable", ["info"], 1, "topology", {"DT_TOPOLOGY": "rack=2"}),
+    ("a bad log level", ["redistribute", *M, "f32[4]", "x:R"], 1, "DT_LOG", {"DT_LOG": "loud"}),
+]
+
+# Texts: name, arguments, what stdout must say.
+TEXTS = [
+    ("--help", ["--help"], ["usage: dt COMMAND", "redistribute", "a later version"]),
+    ("help", ["help"], ["usage: dt COMMAND"]),
+    ("help of a command", ["help", "redistribute"], ["usage: dt redistribute", "--to-mesh", "SOURCE TARGET"]),
+    ("--help of a command", ["redistribute", "--mesh", "x=2", "--help"], ["usage: dt redistribute", "--topology"]),
+    ("--version", ["--version"], ["dt 0."]),
+    ("info", ["info"], ["version", "backends", "dry", "threads (not in this build)", "CPU", "DT_TOPOLOGY", "--dt-small",
+                        "65536", "GB/s"]),
+    ("a plan", ["redistribute", *M, "bf16[16,8]@x:P,y:S(0)", "*,x:R"],
+     ["all_reduce", "sums in f32", "ratio 1\n", "peak", "f32"]),
+    ("a plan by link classes", ["redistribute", *M, "--topology", "node=4,gpu=2", "f32[16,8]@x:S(0)", "y:S(0)"],
+     ["node", "gpu", "over this link"]),
+    ("nothing to do", ["redistribute", *M, "f32[16,8]@x:S(0)", "*"], ["nothing to do", "ratio 1\n"]),
+    ("options after arguments and a --", ["redistribute", "f32[4]", "--mesh=x=2", "--", "x:S(0)"], ["target  f32[4]@x:S(0)"]),
+]
+
+
+def run(arguments, variables=None):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("DT_")}
+    return subprocess.run([DT, *arguments], capture_output=True, text=True, timeout=240, check=False,
+                          env={**clean, **(variables or {})})
+
+
+def differences(found, wanted):
+    """What a plan as JSON says otherwise than a row."""
+    steps = found["steps"]
+    seen = {"steps": len(steps) if isinstance(wanted.get("steps"), int) else [step["kind"] for step in steps],
+            **{key: [step[key] for step in steps] for key in ("dims", "sums", "sums_in")}}
+    for key, value in wanted.items():
+        got = seen.get(key, found.get(key))
+        if value is not None and got != value:
+            yield f"{key}: {got}, expected {value}"
+
+
+def promises(found):
+    """What every plan must keep, broken."""
+    checks = {
+        "step bytes add up to bytes": sum(step["bytes"] for step in found["steps"]) >= found["bytes"],
+        "bytes reach the bound": found["bytes"] >= found["lower_bound"],
+        "total reaches its bound": found["total"] >= found["total_bound"] * (1 - 1e-9),
+        "the busiest has no more than all": found["bytes"] <= found["total"],
+        "links have names": all(link["name"] and link["bytes"] <= found["bytes"] for link in found["links"]),
+        "no link, no bytes": bool(found["links"]),
+    }
+    return [name for name, kept in checks.items() if not kept]
+
+
+def try_plan(mesh, source, target, more, wanted):
+    begin = time.monotonic()
+    done = run(["redistribute", "--mesh", mesh, "--json", *more, source, target])
+    if done.returncode or done.stderr:
+        return [f"exit status {done.returncode}: {done.stderr}"]
+    found = json.loads(done.stdout)
+    slow = time.monotonic() - begin > LONG
+    return [*differences(found, wanted), *promises(found), *(["too slow"] if slow else [])]
+
+
+def try_refusal(arguments, status, says, variables):
+    done = run(arguments, variables)
+    found = []
+    if done.returncode != status:
+        found.append(f"exit status {done.returncode}, expected {status}")
+    if done.stdout:
+        found.append(f"stdout is not empty: {done.stdout}")
+    if done.stderr.count("\n") != 1 or not done.stderr.endswith("\n") or not done.stderr.startswith("dt"):
+        found.append(f"stderr is not one line: {done.stderr!r}")
+    if says not in done.stderr:
+        found.append(f"stderr does not say {says!r}: {done.stderr!r}")
+    return found
+
+
+def try_text(arguments, says):
+    done = run(arguments)
+    found = [f"does not say {text!r}: {done.stdout}" for text in says if text not in done.stdout]
+    found += [f"blanks at the end of {line!r}" for line in done.stdout.splitlines() if line != line.rstrip()]
+    return found + ([f"exit status {done.returncode}: {done.stderr}"] if done.returncode or done.stderr else [])
+
+
+def try_info():
+    found = json.loads(run(["info", "--json"], {"DT_TOPOLOGY": "node=2,gpu=8"}).stdout)
+    here = [link["name"] for link in found["links"] if link["here"]]
+    checks = {
+        "backends": found["backends"] == {"dry": True, "threads": False, "mpi": False, "nccl": False},
+        "links": here == ["node", "gpu"] and all(link["bytes_per_us"] > 0 for link in found["links"]),
+        "topology": found["topology"]["text"] == "node=2,gpu=8",
+        "machine": found["machine"]["levels"] and found["devices"]["cpu"] >= 1,
+        "options": ["dt-small", "DT_SMALL", "65536"] in [[o["name"], o["variable"], o["default"]] for o in found["options"]],
+        "no default is null": [o["default"] for o in found["options"] if o["name"] == "dt-mesh"] == [None],
+    }
+    return [name for name, good in checks.items() if not good]
+
+
+def try_full():
+    if not os.path.exists("/dev/full"):
+        return []
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([DT, "info"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    return [] if done.returncode == 1 and done.stderr.count("\n") == 1 else [f"{done.returncode}, {done.stderr!r}"]
+
+
+def cases():
+    for name, *row in PLANS:
+        yield f"plan: {name}", lambda row=row: try_plan(*row)
+    for name, *row in REFUSALS:
+        yield f"refuses {name}", lambda row=row: try_refusal(*row)
+    for name, *row in TEXTS:
+        yield f"prints {name}", lambda row=row: try_text(*row)
+    yield "info as JSON", try_info
+    yield "output that cannot be written", try_full
+
+
+def main():
+    listed, failed = list(cases()), 0
+    print(f"1..{len(listed)}")
+    for n, (name, attempt) in enumerate(listed, 1):
+        try:
+            found = attempt()
+        except (ValueError, KeyError, subprocess.TimeoutExpired) as error:
+            found = [repr(error)]
+        failed += bool(found)
+        for line in "\n".join(found).splitlines():
+            print(f"# {line}")
+        print(f"{'not ' if found else ''}ok {n} - {name}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
