@@ -22,9 +22,6 @@ typedef struct bounding {
     double saved;                  /* by an element that a rank both has and is to have, shared among such ranks   */
 } bounding;
 
-static const dti_holding *first_holding(const dt_plan *plan) { return plan->steps[0].from; }
-static const dti_holding *last_holding(const dt_plan *plan) { return plan->steps[plan->step_count - 1].to; }
-
 /* The product of the sizes of axes that one holding, or both, leave uncut; P that stays P tells elements apart. */
 static int64_t uncut(const dti_frame *frame, const dti_holding *a, const dti_holding *b)
 {
@@ -48,11 +45,12 @@ static int64_t contributors(const dti_frame *frame)
 
 static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
 {
-    const dti_holding *from = first_holding(plan), *to = last_holding(plan);
+    const dti_holding *from = plan->from, *to = plan->to;
     int64_t a = (int64_t)dt_dtype_bytes(plan->source->layout->dtype);
     int64_t b = (int64_t)dt_dtype_bytes(plan->target->layout->dtype);
     bounding bound = { .plan = plan, .frame = frame, .ends = plan->steps[0], .contribution = a, .copy = b,
                     .least = a < b ? a : b };
+    bound.ends.from = from;
     bound.ends.to = to;
     bound.ends.summed_ranks = 1;
     bound.ends.travels = a < b ? plan->source->layout->dtype : plan->target->layout->dtype;
@@ -157,7 +155,7 @@ static void with_sums(const bounding *bound, int64_t *total, int64_t *busiest)
  * so the bound allows that every element has one. */
 static void across(const bounding *bound, int64_t *total, int64_t *busiest)
 {
-    const dti_holding *to = last_holding(bound->plan);
+    const dti_holding *to = bound->plan->to;
     int64_t p = contributors(bound->frame), held = 0;
     *busiest = 0;
     for (int i = 0; i < to->ranks; i++) {

@@ -16,7 +16,6 @@ typedef struct trial {
     int world;
     cell *now, *next;              /* [world][elements]                                                            */
     int rank;
-    const dti_step *step;
     const char *broken;
 } trial;
 
@@ -99,6 +98,7 @@ static void take(trial *t, int from, int64_t element)
     const cell *have = at(t, t->now, from, element);
     cell *get = at(t, t->next, t->rank, element);
     if (!have->held) t->broken = "asks a rank for an element that it does not hold";
+    if (get->held && get->count == 0) t->broken = "takes an element in two steps at once";
     get->value += have->value;
     get->count++;
     get->held = true;
@@ -126,21 +126,28 @@ static void try_pull(const dti_pull *pull, void *arg)
     walk_block(&w, 0, 0);
 }
 
-static bool try_step(trial *t, const dti_step *step)
+/* One rank's pulls of one step: each element that it is to hold arrives with every contribution. */
+static bool try_rank(trial *t, const dti_step *step)
+{
+    for (int64_t e = 0; e < t->frame.elements; e++) at(t, t->next, t->rank, e)->count = 0;
+    if (!dti_step_pulls(&t->frame, t->plan->topology, step, t->rank, try_pull, t)) return false;
+    int64_t arrived = 0, due_count = dti_step_volume(&t->frame, step, t->rank).to;
+    for (int64_t e = 0; e < t->frame.elements; e++) {
+        int count = at(t, t->next, t->rank, e)->count;
+        if (count && count != step->summed_ranks) t->broken = "takes an element twice, or not every contribution";
+        arrived += count > 0;
+    }
+    if (arrived != due_count) t->broken = "leaves an element out";
+    return true;
+}
+
+static bool try_stage(trial *t, const dti_step *steps, int n)
 {
     int64_t cells = t->world * t->frame.elements;
     for (int64_t i = 0; i < cells; i++) t->next[i] = (cell){ 0, 0, false };
-    t->step = step;
-    for (t->rank = 0; t->rank < t->world; t->rank++) {
-        if (!dti_step_pulls(&t->frame, t->plan->topology, step, t->rank, try_pull, t)) return false;
-        int64_t arrived = 0, due_count = dti_step_volume(&t->frame, step, t->rank).to;
-        for (int64_t e = 0; e < t->frame.elements; e++) {
-            int count = at(t, t->next, t->rank, e)->count;
-            if (count && count != step->summed_ranks) t->broken = "takes an element twice, or not every contribution";
-            arrived += count > 0;
-        }
-        if (arrived != due_count) t->broken = "leaves an element out";
-    }
+    for (int i = 0; i < n; i++)
+        for (t->rank = 0; t->rank < t->world; t->rank++)
+            if (!try_rank(t, &steps[i])) return false;
     cell *swap = t->now;
     t->now = t->next;
     t->next = swap;
@@ -194,8 +201,10 @@ static bool try_end(trial *t)
 static bool try_plan(trial *t)
 {
     if (!spec_elements(t, t->plan->source, put_token)) return false;
-    for (int i = 0; i < t->plan->step_count && !t->broken; i++)
-        if (!try_step(t, &t->plan->steps[i])) return false;
+    for (int i = 0, n; i < t->plan->step_count && !t->broken; i += n) {
+        n = dti_stage_steps(t->plan, i);
+        if (!try_stage(t, &t->plan->steps[i], n)) return false;
+    }
     return t->broken || try_end(t);
 }
 

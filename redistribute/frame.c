@@ -234,7 +234,7 @@ static int axis_digits(const dti_frame *frame, dti_axis axis, uint32_t closed, d
     for (int i = 0; i < frame->atom_count; i++) {
         const dti_atom *atom = &frame->atoms[i];
         if (axis_covers(axis, atom->axis))
-            digits[n++] = (dti_digit){ atom->axis.size, atom->axis.stride, !(closed >> i & 1) };
+            digits[n++] = (dti_digit){ atom->axis.size, atom->axis.stride, closed >> i & 1 ? DTI_CLOSED : DTI_OPEN };
     }
     return n;
 }

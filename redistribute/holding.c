@@ -55,42 +55,49 @@ const dti_holding *dti_room_freeze(const dti_room *room, dti_arena *arena)
     return frozen;
 }
 
-static bool all_open(const dti_digit *digits, int n)
+/* A new carve behind the others of its block; NULL where the room is full. */
+static dti_carve *new_carve(dti_room *room, int block, int digits)
 {
-    for (int i = 0; i < n; i++)
-        if (!digits[i].open) return false;
-    return true;
+    dti_holding *holding = &room->holding;
+    room->full |= holding->carve_count == DTI_MAX_CARVES || holding->digit_count + digits > DTI_MAX_DIGITS;
+    if (room->full) return NULL;
+    int at = holding->carve_count++;
+    for (; at > 0 && holding->carves[at - 1].block > block; at--) holding->carves[at] = holding->carves[at - 1];
+    return &holding->carves[at];
 }
 
 void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
 {
-    if (all_open(digits, n)) return;
-    dti_holding *holding = &room->holding;
-    room->full |= holding->carve_count == DTI_MAX_CARVES || holding->digit_count + n > DTI_MAX_DIGITS;
-    if (room->full) return;
-    int at = holding->carve_count++;
-    for (; at > 0 && holding->carves[at - 1].block > block; at--) holding->carves[at] = holding->carves[at - 1];
-    dti_carve *carve = &holding->carves[at];
-    *carve = (dti_carve){ block, holding->digit_count, n, 1, size, inner };
+    dti_carve *carve = new_carve(room, block, n);
+    if (!carve) return;
+    *carve = (dti_carve){ .block = block, .first = room->holding.digit_count, .count = n, .pieces = 1, .size = size,
+                          .inner = inner };
     for (int i = 0; i < n; i++) {
-        holding->digits[holding->digit_count++] = digits[i];
+        room->digits[room->holding.digit_count++] = digits[i];
         carve->pieces *= digits[i].size;
     }
+}
+
+void dti_room_part(dti_room *room, int block, int lo, int hi, int pieces)
+{
+    dti_carve *carve = new_carve(room, block, 0);
+    if (carve) *carve = (dti_carve){ .block = block, .pieces = pieces, .lo = lo, .hi = hi };
 }
 
 void dti_room_carve_all(dti_room *room, const dti_holding *by)
 {
     for (int i = 0; i < by->carve_count; i++) {
         const dti_carve *carve = &by->carves[i];
-        dti_room_carve(room, carve->block, carve->size, carve->inner, by->digits + carve->first, carve->count);
+        if (carve->count == 0) dti_room_part(room, carve->block, carve->lo, carve->hi, carve->pieces);
+        else dti_room_carve(room, carve->block, carve->size, carve->inner, by->digits + carve->first, carve->count);
     }
     for (int i = 0; i < by->zero_count; i++) room->zeros[room->holding.zero_count++] = by->zeros[i];
 }
 
-void dti_room_open(dti_room *room, dti_axis axis)
+void dti_room_set(dti_room *room, dti_axis axis, dti_digit_mode mode)
 {
     for (int i = 0; i < room->holding.digit_count; i++)
-        if (room->digits[i].stride == axis.stride) room->digits[i].open = true;
+        if (room->digits[i].stride == axis.stride && room->digits[i].mode != DTI_OPEN) room->digits[i].mode = mode;
 }
 
 bool dti_holding_has(const dti_holding *holding, int rank)
@@ -144,8 +151,9 @@ static void carve_set(const dti_carve *carve, int64_t n, int64_t piece, const dt
 {
     dti_set_clear(out);
     if (carve->size == 0) {
-        int64_t count = dti_set_count(set);
-        set_part(set, dti_cut(count, carve->pieces, piece), dti_cut(count, carve->pieces, piece + 1), out);
+        int64_t count = dti_set_count(set), last = carve->count ? piece + 1 : carve->hi;
+        set_part(set, dti_cut(count, carve->pieces, carve->count ? piece : carve->lo),
+                 dti_cut(count, carve->pieces, last), out);
         return;
     }
     dti_set whole;
@@ -155,37 +163,43 @@ static void carve_set(const dti_carve *carve, int64_t n, int64_t piece, const dt
     dti_set_fini(&whole);
 }
 
-/* Number of a rank's piece, open digits as 0; *combinations: of the open ones. */
-static int64_t closed_piece(const dti_holding *holding, const dti_carve *carve, int rank, int64_t *combinations)
+/* How many values of a digit a rank has. */
+static int values(const dti_digit *digit)
 {
-    int64_t piece = 0;
-    *combinations = 1;
-    for (int i = carve->first; i < carve->first + carve->count; i++) {
-        const dti_digit *digit = &holding->digits[i];
-        piece = piece * digit->size + (digit->open ? 0 : dti_digit_of(holding, i, rank));
-        if (digit->open) *combinations *= digit->size;
-    }
-    return piece;
+    return digit->mode == DTI_CLOSED ? 1 : digit->mode == DTI_OPEN ? digit->size : digit->size - 1;
 }
 
-/* What combination number i of the open digits adds to the piece's number. */
-static int64_t open_piece(const dti_holding *holding, const dti_carve *carve, int64_t combination)
+/* Value number i of these. */
+static int value(const dti_holding *holding, int index, int rank, int i)
+{
+    const dti_digit *digit = &holding->digits[index];
+    int own = digit->mode == DTI_OPEN ? 0 : dti_digit_of(holding, index, rank);
+    return digit->mode == DTI_CLOSED ? own : digit->mode == DTI_OPEN ? i : i + (i >= own);
+}
+
+static int64_t combinations(const dti_holding *holding, const dti_carve *carve)
+{
+    int64_t count = 1;
+    for (int i = carve->first; i < carve->first + carve->count; i++) count *= values(&holding->digits[i]);
+    return count;
+}
+
+/* The piece that combination number i of a rank's digits names. */
+static int64_t piece_of(const dti_holding *holding, const dti_carve *carve, int rank, int64_t combination)
 {
     int64_t weight = 1, piece = 0;
     for (int i = carve->first + carve->count - 1; i >= carve->first; i--) {
-        const dti_digit *digit = &holding->digits[i];
-        if (digit->open) {
-            piece += combination % digit->size * weight;
-            combination /= digit->size;
-        }
-        weight *= digit->size;
+        int count = values(&holding->digits[i]);
+        piece += value(holding, i, rank, (int)(combination % count)) * weight;
+        combination /= count;
+        weight *= holding->digits[i].size;
     }
     return piece;
 }
 
 typedef struct chain { const dti_holding *holding; int last, rank; int64_t n; dti_set *out; } chain;
 
-/* Carve a set by carve number `at` and those behind it, once for each value of the open digits. */
+/* Carve a set by carve number `at` and those behind it, once for each piece of the rank. */
 static void carve_on(const chain *c, int at, const dti_set *set)
 {
     if (at == c->last) {
@@ -195,14 +209,25 @@ static void carve_on(const chain *c, int at, const dti_set *set)
         return;
     }
     const dti_carve *carve = &c->holding->carves[at];
-    int64_t combinations, piece = closed_piece(c->holding, carve, c->rank, &combinations);
+    int64_t count = combinations(c->holding, carve);
     dti_set part;
     dti_set_init(&part);
-    for (int64_t i = 0; i < combinations; i++) {
-        carve_set(carve, c->n, piece + open_piece(c->holding, carve, i), set, &part);
+    for (int64_t i = 0; i < count; i++) {
+        carve_set(carve, c->n, piece_of(c->holding, carve, c->rank, i), set, &part);
         carve_on(c, at + 1, &part);
     }
     dti_set_fini(&part);
+}
+
+/* Carves that restrict nothing may be passed over, unless what is left is counted behind them. */
+static bool all_open(const dti_holding *holding, int first, int last)
+{
+    for (int i = first; i < last; i++) {
+        if (holding->carves[i].size == 0) return false;
+        for (int d = 0; d < holding->carves[i].count; d++)
+            if (holding->digits[holding->carves[i].first + d].mode != DTI_OPEN) return false;
+    }
+    return true;
 }
 
 void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank, dti_set *set)
@@ -211,14 +236,13 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
     int first = 0, last;
     while (first < holding->carve_count && holding->carves[first].block < block) first++;
     for (last = first; last < holding->carve_count && holding->carves[last].block == block;) last++;
-    if (first == last) {
+    if (all_open(holding, first, last)) {
         dti_set_append(set, 0, n);
         return;
     }
     const dti_carve *carve = &holding->carves[first];
-    int64_t combinations, piece = closed_piece(holding, carve, rank, &combinations);
-    if (last == first + 1 && combinations == 1 && carve->size) {
-        factor_piece(carve, n, piece, set);
+    if (last == first + 1 && carve->size && combinations(holding, carve) == 1) {
+        factor_piece(carve, n, piece_of(holding, carve, rank, 0), set);
         return;
     }
     dti_set whole;
@@ -234,7 +258,7 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
 bool dti_holding_closes(const dti_holding *holding, dti_axis axis)
 {
     for (int i = 0; i < holding->digit_count; i++)
-        if (!holding->digits[i].open && holding->digits[i].stride == axis.stride) return true;
+        if (holding->digits[i].mode == DTI_CLOSED && holding->digits[i].stride == axis.stride) return true;
     for (int i = 0; i < holding->zero_count; i++)
         if (holding->zeros[i].stride == axis.stride) return true;
     return false;
@@ -244,7 +268,7 @@ static bool digits_equal(const dti_holding *a, const dti_carve *x, const dti_hol
 {
     for (int i = 0; i < x->count; i++) {
         const dti_digit *p = &a->digits[x->first + i], *q = &b->digits[y->first + i];
-        if (p->size != q->size || p->stride != q->stride || p->open != q->open) return false;
+        if (p->size != q->size || p->stride != q->stride || p->mode != q->mode) return false;
     }
     return true;
 }
@@ -252,6 +276,7 @@ static bool digits_equal(const dti_holding *a, const dti_carve *x, const dti_hol
 static bool carves_equal(const dti_holding *a, const dti_carve *x, const dti_holding *b, const dti_carve *y)
 {
     return x->block == y->block && x->size == y->size && x->inner == y->inner && x->count == y->count
+        && x->pieces == y->pieces && x->lo == y->lo && x->hi == y->hi
         && digits_equal(a, x, b, y);
 }
 

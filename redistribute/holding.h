@@ -6,7 +6,8 @@
  * in between need two things more: a carve by the number of what is left, and open digits.
  *
  * A carve cuts by the mixed-radix number of some digits of the rank. A digit that is open does not restrict: the rank has
- * the pieces of all its values, as after gathering along that axis alone. */
+ * the pieces of all its values, as after gathering along that axis alone. One that is other has the pieces of all values
+ * but the rank's own: the elements of which another rank along the axis is the holder. */
 #ifndef DTI_HOLDING_H
 #define DTI_HOLDING_H
 
@@ -14,12 +15,15 @@
 
 enum { DTI_MAX_BLOCKS = 2 * DT_MAX_FACTORS, DTI_MAX_CARVES = 48, DTI_MAX_DIGITS = 96 };
 
-typedef struct dti_digit { int size, stride; bool open; } dti_digit;
+typedef enum dti_digit_mode { DTI_CLOSED = 0, DTI_OPEN, DTI_OTHER } dti_digit_mode;
+
+typedef struct dti_digit { int size, stride; dti_digit_mode mode; } dti_digit;
 
 typedef struct dti_carve {
     int block;
     int first, count;              /* digits, outermost cut first                                                  */
-    int pieces;                    /* product of their sizes                                                       */
+    int pieces;                    /* product of their sizes; without digits: into how many, of which it takes     */
+    int lo, hi;                    /* lo .. hi - 1, the same on every rank                                         */
     int64_t size, inner;           /* cuts the factor (index / inner) % size; size 0: the count of what is left    */
 } dti_carve;
 
@@ -50,12 +54,14 @@ static inline int dti_digit_of(const dti_holding *holding, int index, int rank)
 /* A holding of everything by every rank of a layout. */
 void dti_room_init(dti_room *room, const dti_layout *layout);
 void dti_room_copy(dti_room *to, const dti_holding *from);
-/* Carve on, by n digits, behind the block's other carves; does nothing where none of them is closed. */
+/* Carve on, by n digits, behind the block's other carves. */
 void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n);
 /* Carve on as another holding does. */
 void dti_room_carve_all(dti_room *room, const dti_holding *by);
-/* Open the digits on one axis, whatever they cut. */
-void dti_room_open(dti_room *room, dti_axis axis);
+/* Take only pieces lo .. hi - 1 of what is left along a block, cut in so many. */
+void dti_room_part(dti_room *room, int block, int lo, int hi, int pieces);
+/* Set the mode of the digits on one axis, whatever they cut; open ones stay open. */
+void dti_room_set(dti_room *room, dti_axis axis, dti_digit_mode mode);
 /* The built holding as a value of its own in an arena; NULL: memory ran out. */
 const dti_holding *dti_room_freeze(const dti_room *room, dti_arena *arena);
 

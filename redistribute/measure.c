@@ -92,23 +92,31 @@ int64_t dti_step_received(const dti_frame *frame, const dti_step *step, int rank
     return (v.to * step->summed_ranks - v.kept) * (int64_t)dt_dtype_bytes(step->travels);
 }
 
+/* Elements of a rank's that its group is to hold: all of them, but for what other groups share out. */
 static int64_t offered(const dti_frame *frame, const dti_step *step, int rank)
 {
+    dti_room wanted;
+    dti_step all = *step;
+    dti_room_copy(&wanted, step->to);
+    for (int i = 0; i < step->sum_count + step->cut_count + step->copy_count; i++)
+        dti_room_set(&wanted, step->asked[i], DTI_OPEN);
+    wanted.holding.zero_count = 0;
+    all.to = &wanted.holding;
     int64_t count = 1;
-    dti_set from;
+    dti_set from, to;
     dti_set_init(&from);
+    dti_set_init(&to);
     for (int b = 0; b < frame->block_count; b++) {
         dti_step_from(frame, step, b, rank, &from);
-        if (step->maps) {
-            dti_set all;
-            dti_set_init(&all);
-            dti_set_append(&all, step->maps[b].lo, step->maps[b].hi);
-            count *= dti_set_shared(&from, &all);
+        if (step->maps || step->sum_count) {
+            dti_step_to(frame, &all, b, rank, &to);
+            count *= dti_set_shared(&from, &to);
         } else {
             count *= dti_set_count(&from);
         }
     }
     dti_set_fini(&from);
+    dti_set_fini(&to);
     return count;
 }
 
@@ -155,7 +163,7 @@ static void view_place(const dti_frame *frame, const dti_step *step, int level, 
     view->summed = 1;
     for (int i = 0; i < frame->atom_count; i++) {
         if (frame->atoms[i].link <= level) continue;
-        dti_room_open(&view->room, frame->atoms[i].axis);
+        dti_room_set(&view->room, frame->atoms[i].axis, DTI_OPEN);
         for (int s = 0; s < step->sum_count; s++)
             if (step->asked[s].stride == frame->atoms[i].axis.stride) view->summed *= step->asked[s].size;
     }

@@ -19,7 +19,7 @@ static int closed_among(const dti_step *step, int first, int count)
 static bool any_open(const dti_holding *holding)
 {
     for (int i = 0; i < holding->digit_count; i++)
-        if (holding->digits[i].open) return true;
+        if (holding->digits[i].mode != DTI_CLOSED) return true;
     return false;
 }
 
@@ -129,9 +129,8 @@ static const char *dims_text(dt_context *ctx, const dt_plan *plan, const dti_ste
 /* How many steps from the first on are one all-reduce: sums and copies that leave every cut as it was. */
 static int all_reduce_steps(const dt_plan *plan)
 {
-    const dti_step *first = plan->steps, *last = plan->steps + plan->step_count - 1;
-    bool sums = plan->step_count && first->sum_count;
-    return sums && dti_holding_equal(first->from, last->to) ? plan->step_count : 0;
+    bool sums = plan->step_count && plan->steps->sum_count;
+    return sums && dti_holding_equal(plan->from, plan->to) ? plan->step_count : 0;
 }
 
 static void count_message(const dti_pull *pull, void *arg)
@@ -165,9 +164,26 @@ static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step 
     }
 }
 
-static dt_comm_kind shown_kind(const dti_step *steps, int n, int64_t bytes)
+/* The name that all steps of a stage share, as far as they move anything. */
+static dt_comm_kind stage_kind(const dti_step *steps, int n)
 {
-    return n > 1 ? DT_COMM_ALL_REDUCE : bytes == 0 ? DT_COMM_LOCAL : steps->kind;
+    dt_comm_kind kind = DT_COMM_LOCAL;
+    for (int i = 0; i < n; i++) {
+        if (steps[i].kind == DT_COMM_LOCAL || steps[i].kind == kind) continue;
+        kind = kind == DT_COMM_LOCAL ? steps[i].kind : DT_COMM_EXCHANGE;
+    }
+    return kind;
+}
+
+static bool show(dt_context *ctx, const dt_plan *plan, const dti_frame *frame, int i, int n, bool all_reduce,
+                 dt_plan_step *out)
+{
+    const dti_step *first = &plan->steps[i], *last = &plan->steps[i + n - 1];
+    *out = (dt_plan_step){ .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
+                           .gives = last->gives, .dims = dims_text(ctx, plan, first, n) };
+    busiest(plan, frame, first, n, out);
+    out->kind = out->bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, n);
+    return out->dims != NULL;
 }
 
 bool dti_plan_show(dt_context *ctx, dt_plan *plan)
@@ -175,17 +191,13 @@ bool dti_plan_show(dt_context *ctx, dt_plan *plan)
     if (plan->shown) return true;
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    plan->shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->shown);
-    int joined = all_reduce_steps(plan), shown = 0;
-    for (int i = 0; plan->shown && i < plan->step_count; i += joined ? joined : 1) {
-        const dti_step *first = &plan->steps[i], *last = joined ? &plan->steps[i + joined - 1] : first;
-        dt_plan_step *out = &plan->shown[shown++];
-        *out = (dt_plan_step){ .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
-                               .gives = last->gives, .dims = dims_text(ctx, plan, first, joined ? joined : 1) };
-        busiest(plan, &frame, first, joined ? joined : 1, out);
-        out->kind = shown_kind(first, joined, out->bytes);
-        if (!out->dims) return false;
+    dt_plan_step *shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *shown);
+    int joined = all_reduce_steps(plan);
+    for (int i = 0, n; shown && i < plan->step_count; i += n) {
+        n = joined ? joined : dti_stage_steps(plan, i);
+        if (!show(ctx, plan, &frame, i, n, joined > 0, &shown[plan->shown_count])) return false;
+        plan->shown_count++;
     }
-    plan->shown_count = shown;
-    return plan->shown != NULL;
+    plan->shown = shown;
+    return shown != NULL;
 }

@@ -9,12 +9,21 @@
 
 #include "core/pen.h"
 
-typedef struct plan_state { dti_table plans; } plan_state;
+typedef struct plan_state { dti_table plans; dti_search *search; } plan_state;
 
 static void state_fini(void *state)
 {
     plan_state *s = state;
     dti_table_fini(&s->plans);
+    free(s->search);
+}
+
+static plan_state *state_get(dt_context *ctx)
+{
+    plan_state *state = dti_context_layer(ctx, DTI_LAYER_PLAN, sizeof *state, state_fini);
+    if (state && !state->search) state->search = malloc(dti_search_bytes());
+    if (state && !state->search) dti_fail(ctx, DT_ERR_MEMORY, "no memory to search for plans");
+    return state && state->search ? state : NULL;
 }
 
 /* ---- makers ------------------------------------------------------------------------------------------------------ */
@@ -40,7 +49,8 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
     return true;
 }
 
-static dt_plan *plan_new(dt_context *ctx, const dt_spec *source, const dt_spec *target, dt_plan_goal goal, uint64_t hash)
+static dt_plan *plan_new(dt_context *ctx, plan_state *state, const dt_spec *source, const dt_spec *target,
+                         dt_plan_goal goal)
 {
     const dti_topology *topology = dti_topology_get(ctx);
     dt_plan *plan = topology ? dti_context_take(ctx, sizeof *plan) : NULL;
@@ -48,9 +58,8 @@ static dt_plan *plan_new(dt_context *ctx, const dt_spec *source, const dt_spec *
     plan->source = source;
     plan->target = target;
     plan->goal = goal;
-    plan->hash = hash;
     plan->topology = topology;
-    if (!dti_route_choose(ctx, plan)) return NULL;
+    if (!dti_route_choose(ctx, plan, state->search)) return NULL;
     dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
     return plan;
 }
@@ -79,8 +88,8 @@ const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_p
     const dt_plan *found = recall(ctx, source, target, goal, hash);
     if (found) return found;
     if (!check_arguments(ctx, source, target, goal)) return NULL;
-    plan_state *state = dti_context_layer(ctx, DTI_LAYER_PLAN, sizeof *state, state_fini);
-    dt_plan *plan = state ? plan_new(ctx, source, target, goal, hash) : NULL;
+    plan_state *state = state_get(ctx);
+    dt_plan *plan = state ? plan_new(ctx, state, source, target, goal) : NULL;
     if (!plan) return NULL;
     if (dti_table_add(&state->plans, hash, plan)) return plan;
     dti_fail(ctx, DT_ERR_MEMORY, "no memory for a table of plans");
@@ -199,31 +208,44 @@ static int64_t spec_bytes(const dt_spec *spec, int world_rank)
     return bytes;
 }
 
-/* What lies between source and target needs no room of its own where it is part of the target already. */
-static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, int step, int rank)
+/* What a rank has after one stage, but for what is part of the target already and needs no room of its own. */
+static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, int stage, int rank)
 {
-    const dti_step *last = &plan->steps[plan->step_count - 1];
-    dti_step fit = *last;
-    fit.from = plan->steps[step].to;
-    dti_volume v = dti_step_volume(frame, &fit, rank);
-    int64_t held = part_bytes(frame, fit.from, rank, plan->steps[step].gives);
-    int64_t size = (int64_t)dt_dtype_bytes(plan->steps[step].gives);
-    return v.kept * size == held && plan->steps[step].gives == last->gives ? 0 : held;
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        const dti_step *step = &plan->steps[i];
+        if (step->stage != stage || stage == plan->steps[plan->step_count - 1].stage) continue;
+        int64_t size = (int64_t)dt_dtype_bytes(step->gives), held = part_bytes(frame, step->to, rank, step->gives);
+        dti_step fit = { .from = step->to, .to = plan->to };
+        bool fits = dti_step_volume(frame, &fit, rank).kept * size == held;
+        if (!fits || step->gives != plan->target->layout->dtype) bytes += held;
+    }
+    return bytes;
 }
 
 static int64_t peak_bytes(const dt_plan *plan, const dti_frame *frame)
 {
     int64_t peak = 0;
+    int stages = plan->step_count ? plan->steps[plan->step_count - 1].stage + 1 : 0;
     for (int i = 0; i < dti_plan_ranks(plan); i++) {
         int rank = dti_plan_rank(plan, i);
-        int64_t ends = spec_bytes(plan->source, rank) + spec_bytes(plan->target, rank), most = 0;
-        for (int s = 0; s + 1 < plan->step_count; s++) {
-            int64_t before = s ? between_bytes(plan, frame, s - 1, rank) : 0;
-            most = later(most, before + between_bytes(plan, frame, s, rank));
+        int64_t ends = spec_bytes(plan->source, rank) + spec_bytes(plan->target, rank), most = 0, before = 0;
+        for (int stage = 0; stage < stages; stage++) {
+            int64_t after = between_bytes(plan, frame, stage, rank);
+            most = later(most, before + after);
+            before = after;
         }
         peak = later(peak, ends + most);
     }
     return peak;
+}
+
+/* Steps from the first on that are of one stage. */
+int dti_stage_steps(const dt_plan *plan, int first)
+{
+    int n = 1;
+    while (first + n < plan->step_count && plan->steps[first + n].stage == plan->steps[first].stage) n++;
+    return n;
 }
 
 static double time_us(const dt_plan *plan, const dti_frame *frame)
@@ -231,10 +253,12 @@ static double time_us(const dt_plan *plan, const dti_frame *frame)
     dti_price prices[DT_MAX_LINKS];
     int64_t ns = 0;
     dti_price_table(plan->topology, prices);
-    for (int i = 0; i < plan->step_count; i++) {
-        dti_moves moves = dti_route_moves(frame, plan->topology, &plan->steps[i], 1);
-        int64_t asked = dti_step_messages(&plan->steps[i]);
-        if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, asked);
+    for (int i = 0, n; i < plan->step_count; i += n) {
+        n = dti_stage_steps(plan, i);
+        dti_moves moves = dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+        int64_t messages = 0;
+        for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
+        if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
     }
     return (double)ns / 1000;
 }

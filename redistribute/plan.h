@@ -11,7 +11,7 @@
 #include "redistribute/frame.h"
 #include "redistribute/price.h"
 
-enum { DTI_MAX_STEPS = 3 * DT_MAX_LINKS };
+enum { DTI_MAX_STEPS = 16 };
 
 /* Element j of the target in [lo, hi) along a block is element shift + j of the source, or shift - j where reversed. */
 typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; } dti_map;
@@ -19,6 +19,7 @@ typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; } dt
 typedef struct dti_step {
     const dti_holding *from, *to;
     const dti_map *maps;           /* per block; NULL: the identity                                                */
+    int stage;                     /* steps of one stage run at once, each over elements of its own                */
     int summed_ranks;              /* contributions per element that are added; 1: a plain pull                    */
     dt_dtype travels, sums_in, gives;
     dt_comm_kind kind;
@@ -42,9 +43,9 @@ typedef struct dti_moves {
 struct dt_plan {
     const dt_spec *source, *target;
     dt_plan_goal goal;
-    uint64_t hash;
     const dti_topology *topology;
-    const dti_step *steps;
+    const dti_holding *from, *to;  /* what ranks have at first, and hold in the end (where P is new: a share)      */
+    const dti_step *steps;         /* by stage                                                                     */
     int step_count;
     int64_t multiply, divide;      /* P(avg): by what values are scaled, after the sums                            */
     dt_plan_step *shown;           /* as users see them: a sum and its copies along the same dims are one          */
@@ -73,6 +74,8 @@ bool dti_step_pulls(const dti_frame *frame, const dti_topology *topology, const 
 /* World rank of member i, 0 .. dti_plan_ranks - 1, of all that take part: the source's, then the target's others. */
 int dti_plan_rank(const dt_plan *plan, int i);
 int dti_plan_ranks(const dt_plan *plan);
+/* How many steps from one on are of its stage. */
+int dti_stage_steps(const dt_plan *plan, int first);
 
 /* ---- counting (measure.c) ------------------------------------------------------------------------------------------ */
 
@@ -94,8 +97,11 @@ dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, 
 
 /* ---- choosing (route.c), bounds (bound.c), names (name.c) ---------------------------------------------------------- */
 
+/* What a search works in: large, so made once per context. */
+typedef struct dti_search dti_search;
+size_t dti_search_bytes(void);
 /* The best chain of steps for a goal, in arena memory. false and the error on failure. */
-bool dti_route_choose(dt_context *ctx, dt_plan *plan);
+bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *search);
 /* Lower bounds on the bytes that all ranks, and the busiest, receive. */
 void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total, int64_t *busiest);
 /* The collective whose work a step is, as far as its axes tell. */

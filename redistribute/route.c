@@ -12,28 +12,38 @@
 
 #include <string.h>
 
-enum { MAX_ROOMS = 4 * DT_MAX_LINKS + 8 };
+enum { MAX_ROOMS = 64, MAX_CONFLICTS = 3 };
 
-typedef struct search {
+struct dti_search {
     dt_context *ctx;
     dt_plan *plan;
     dti_frame frame;
     dti_frame side;                /* the target's own atoms; as frame where that is regular                       */
     uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R -> P(sum or prod)                            */
     int room_count;
-    dti_room rooms[MAX_ROOMS];
+    dti_room rooms[MAX_ROOMS + 1];
     dti_room *from, *to;
     dti_route best;
     dti_moves best_moves;
-    int64_t best_ns;
-    bool found;
-} search;
+    const dti_holding *best_to;    /* what ranks hold in the end, by the best route                                */
+    bool found, counted;           /* counted: best_moves is of best                                               */
+};
+
+typedef struct dti_search search;
 
 static bool keeps_first(dti_partial kind) { return kind == DTI_SUM || kind == DTI_PROD; }
 
 static uint32_t bit(int i) { return UINT32_C(1) << i; }
 
-static dti_room *new_room(search *s) { return &s->rooms[s->room_count++]; }
+static int count_bits(uint32_t bits)
+{
+    int count = 0;
+    for (; bits; bits &= bits - 1) count++;
+    return count;
+}
+
+/* The room after the last is there to be overwritten: a search that needs so many is full, and fails. */
+static dti_room *new_room(search *s) { return &s->rooms[s->room_count < MAX_ROOMS ? s->room_count++ : MAX_ROOMS]; }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +63,7 @@ static uint32_t common(const dti_frame *frame, const dti_holding *a, const dti_h
         int n = 0;
         for (; alike && n < x->count && n < y->count; n++) {
             const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
-            if (p->open || q->open || p->stride != q->stride || p->size != q->size) break;
+            if (p->mode || q->mode || p->stride != q->stride || p->size != q->size) break; /* closed is 0              */
             for (int k = 0; k < frame->atom_count; k++)
                 if (frame->atoms[k].axis.stride == p->stride) shared |= bit(k);
         }
@@ -62,6 +72,18 @@ static uint32_t common(const dti_frame *frame, const dti_holding *a, const dti_h
         j++;
     }
     return shared;
+}
+
+/* Atoms that cut nothing before a step and only share out after it. */
+static uint32_t shared_out(const dti_frame *frame, const dti_holding *from, const dti_holding *to)
+{
+    uint32_t shares = 0, cuts = 0;
+    for (int c = 0; c < to->carve_count; c++)
+        for (int d = to->carves[c].first; d < to->carves[c].first + to->carves[c].count; d++)
+            for (int i = 0; i < frame->atom_count; i++)
+                if (frame->atoms[i].axis.stride == to->digits[d].stride && to->digits[d].mode == DTI_CLOSED)
+                    *(to->carves[c].size ? &cuts : &shares) |= bit(i);
+    return shares & ~cuts & ~dti_frame_closed(frame, from);
 }
 
 static void list_axes(const dti_frame *frame, uint32_t atoms, dti_axis *axes, int *at, int *count)
@@ -92,7 +114,8 @@ static void set_dtypes(const search *s, uint32_t summed, bool last, dti_step *st
     step->gives = last ? target : summed && (s->summed & ~summed) ? source : moved;
 }
 
-/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. */
+/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share out a
+ * sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
 static dti_step make_step(const search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, bool own,
                           uint32_t summed)
 {
@@ -103,6 +126,7 @@ static dti_step make_step(const search *s, const dti_frame *frame, const dti_roo
     uint32_t cut = dti_frame_closed(frame, step.from) & ~summed, next = dti_frame_closed(frame, step.to);
     uint32_t all = frame->atom_count == 32 ? ~UINT32_C(0) : bit(frame->atom_count) - 1;
     uint32_t asked = own ? (summed | cut | next) & ~s->kept & ~common(frame, step.from, step.to) : all;
+    if (summed) asked &= ~shared_out(frame, step.from, step.to) | summed;
     int at = 0;
     list_axes(frame, asked & summed, step.asked, &at, &step.sum_count);
     list_axes(frame, asked & cut, step.asked, &at, &step.cut_count);
@@ -116,7 +140,9 @@ static dti_step make_step(const search *s, const dti_frame *frame, const dti_roo
 static void add_step(search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
                      bool own, uint32_t summed)
 {
-    route->steps[route->step_count++] = make_step(s, frame, from, to, own, summed);
+    dti_step *step = &route->steps[route->step_count];
+    *step = make_step(s, frame, from, to, own, summed);
+    step->stage = route->step_count++;
 }
 
 /* ---- free shares ------------------------------------------------------------------------------------------------- */
@@ -158,7 +184,7 @@ static void share_out(const dti_frame *frame, uint32_t atoms, dti_room *room)
 static void open_atoms(const dti_frame *frame, uint32_t atoms, dti_room *room)
 {
     for (int i = 0; i < frame->atom_count; i++)
-        if (atoms & bit(i)) dti_room_open(room, frame->atoms[i].axis);
+        if (atoms & bit(i)) dti_room_set(room, frame->atoms[i].axis, DTI_OPEN);
 }
 
 /* Atoms of a frame by link class: those inside a place of the level, or at one level only. */
@@ -211,6 +237,7 @@ static void append_pull(search *s, dti_route *route, const dti_frame *frame, con
         from = fetched;
         whole = make_step(s, frame, from, to, true, 0);
     }
+    whole.stage = route->step_count;
     route->steps[route->step_count++] = whole;
 }
 
@@ -294,6 +321,11 @@ static int64_t busiest_sender(const search *s, const dti_route *route)
     return most;
 }
 
+static dti_moves count(const search *s, const dti_route *route)
+{
+    return dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
+}
+
 /* Fewer bytes on the slowest class, then on the others, then in all; then by the busiest sender, then fewer steps. */
 static bool fewer_bytes(const search *s, const dti_route *route, const dti_moves *moves)
 {
@@ -309,12 +341,19 @@ static bool fewer_bytes(const search *s, const dti_route *route, const dti_moves
     return route->step_count < s->best.step_count;
 }
 
+/* Take a route if it is better than the best so far. A single route is never counted. */
 static void offer(search *s, const dti_route *route)
 {
-    dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
-    if (s->found && !fewer_bytes(s, route, &moves)) return;
+    dti_moves moves = { 0, 0, { 0 } };
+    if (s->found) {
+        if (!s->counted) s->best_moves = count(s, &s->best);
+        moves = count(s, route);
+        s->counted = true;
+        if (!fewer_bytes(s, route, &moves)) return;
+    }
     s->best = *route;
     s->best_moves = moves;
+    s->best_to = &s->to->holding;
     s->found = true;
 }
 
@@ -355,6 +394,108 @@ static void direct_sum(search *s, dti_route *route)
 {
     route->step_count = 0;
     add_step(s, route, &s->frame, s->from, s->to, true, s->summed);
+}
+
+/* ---- balanced sums ----------------------------------------------------------------------------------------------- *
+ * Where axes shard something before and something else after, elements fall into regions: those with a rank that both
+ * contributes and is to hold them, and, by the first axis along which the two are different ranks, the others. The first
+ * are summed by that rank. Of the others a part is summed by target holders and the rest, shared evenly, by source holders,
+ * such that no rank receives more than another: with p contributors, h target holders and c holders of both, a rank receives
+ * 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it does not.              */
+
+static bool has_shares(const dti_holding *holding)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].size == 0) return true;
+    return false;
+}
+
+static bool holds_any(const search *s, const dti_step *step)
+{
+    for (int i = 0; i < step->to->ranks; i++)
+        if (dti_step_volume(&s->frame, step, dti_holding_member(step->to, i)).to) return true;
+    return false;
+}
+
+typedef struct region {
+    int first;                     /* conflict that is other; the count of conflicts: none is                      */
+    uint32_t conflicts;
+    int lo, hi, pieces;            /* which part of the region's elements                                          */
+} region;
+
+static void set_conflicts(const search *s, const region *r, uint32_t closed, dti_room *room)
+{
+    int number = 0;
+    open_atoms(&s->frame, ~(closed | r->conflicts), room);
+    for (int i = 0; i < s->frame.atom_count; i++) {
+        if (!(r->conflicts & bit(i))) continue;
+        dti_digit_mode mode = number < r->first ? DTI_CLOSED : number == r->first ? DTI_OTHER : DTI_OPEN;
+        dti_room_set(room, s->frame.atoms[i].axis, mode);
+        number++;
+    }
+}
+
+static int largest_block(const search *s, const dti_holding *holding)
+{
+    int best = 0;
+    for (int b = 1; b < s->frame.block_count; b++)
+        if (largest(&s->frame, holding, b) > largest(&s->frame, holding, best)) best = b;
+    return best;
+}
+
+/* A region as one end sees it: closed by its own cuts, the other end's cuts telling the region. */
+static dti_room *region_view(search *s, const region *r, const dti_room *end, const dti_room *other, uint32_t also_closed)
+{
+    dti_room *view = new_room(s), modes;
+    dti_room_copy(view, &end->holding);
+    dti_room_copy(&modes, &other->holding);
+    set_conflicts(s, r, also_closed, &modes);
+    dti_room_carve_all(view, &modes.holding);
+    if (r->hi - r->lo < r->pieces) dti_room_part(view, largest_block(s, &view->holding), r->lo, r->hi, r->pieces);
+    return view;
+}
+
+/* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
+static void add_region(search *s, const region *r, bool at_target, dti_route *sums, dti_route *copies)
+{
+    uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
+    uint32_t both = r->first == count_bits(r->conflicts) ? from & ~to : 0;
+    dti_room *source = region_view(s, r, s->from, s->to, 0), *target = region_view(s, r, s->to, s->from, 0);
+    dti_room *at = at_target ? region_view(s, r, s->to, s->from, both) : region_view(s, r, s->from, s->to, 0);
+    share_out(&s->frame, every(&s->frame) & ~s->kept & ~(at_target ? to | both : from), at);
+    sums->steps[sums->step_count] = make_step(s, &s->frame, source, at, true, s->summed);
+    copies->steps[copies->step_count] = make_step(s, &s->frame, at, target, true, 0);
+    if (!holds_any(s, &sums->steps[sums->step_count])) return;
+    sums->steps[sums->step_count++].stage = 0;
+    copies->steps[copies->step_count].gives = s->plan->target->layout->dtype;
+    copies->steps[copies->step_count++].stage = 1;
+}
+
+/* The part of a region without common holders that target holders sum, as a fraction of small numbers. */
+static int target_part(const search *s, int *pieces)
+{
+    uint32_t to = dti_frame_closed(&s->frame, &s->to->holding);
+    int p = size_of(&s->frame, s->summed), c = size_of(&s->frame, free_atoms(s, s->from));
+    int h = size_of(&s->frame, every(&s->frame) & ~to & ~s->kept);
+    *pieces = c * (p - 1);
+    int part = h * (p - 2) < *pieces ? h * (p - 2) : *pieces;
+    for (int d = *pieces; d > 1; d--)
+        if (part % d == 0 && *pieces % d == 0) part /= d, *pieces /= d;
+    return part;
+}
+
+static void offer_balanced(search *s, uint32_t conflicts)
+{
+    dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
+    int n = count_bits(conflicts), pieces, part = target_part(s, &pieces);
+    if (n > MAX_CONFLICTS || pieces > 64 || has_shares(&s->to->holding)) return;
+    add_region(s, &(region){ n, conflicts, 0, 1, 1 }, true, &sums, &copies);
+    for (int i = 0; i < n; i++) {
+        if (part > 0) add_region(s, &(region){ i, conflicts, 0, part, pieces }, true, &sums, &copies);
+        if (part < pieces) add_region(s, &(region){ i, conflicts, part, pieces, pieces }, false, &sums, &copies);
+    }
+    for (int i = 0; i < copies.step_count; i++) sums.steps[sums.step_count++] = copies.steps[i];
+    offer(s, &sums);
 }
 
 /* ---- to other ranks ---------------------------------------------------------------------------------------------- */
@@ -422,9 +563,9 @@ static void set_scale(search *s)
     }
 }
 
-/* What ranks must hold in the end: the target's cuts, and where S becomes P the source's: a rank keeps what it had and has
- * the identity elsewhere. */
-static void build_target(search *s)
+/* What ranks must hold in the end: the target's cuts, and where S becomes P either what the rank had (the identity stands
+ * elsewhere), or, for the sake of balance where values move anyway, a share as where R becomes P. */
+static void build_target(search *s, bool keep)
 {
     s->to = new_room(s);
     dti_room_init(s->to, s->plan->target->layout);
@@ -432,7 +573,8 @@ static void build_target(search *s)
     uint32_t stays = 0;
     for (int i = 0; i < s->frame.atom_count && s->frame.regular; i++)
         if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) stays |= bit(i);
-    if (stays) dti_frame_cut(&s->frame, s->plan->source->layout, stays, s->to);
+    s->sliced = keep ? s->sliced & ~stays : s->sliced | stays;
+    if (stays && keep) dti_frame_cut(&s->frame, s->plan->source->layout, stays, s->to);
     for (int i = 0; i < s->side.atom_count && !s->frame.regular; i++)
         if (keeps_first(s->side.atoms[i].target)) s->to->zeros[s->to->holding.zero_count++] = s->side.atoms[i].axis;
 }
@@ -442,23 +584,37 @@ static void slice_target(search *s, bool first)
 {
     for (int i = 0; i < s->frame.atom_count && first; i++)
         if (s->sliced & bit(i)) s->to->zeros[s->to->holding.zero_count++] = s->frame.atoms[i].axis;
-    if (!first) {
-        s->to->holding.zero_count = 0;
-        share_out(&s->frame, s->sliced, s->to);
-    }
+    if (first) return;
+    dti_room pieces;               /* shared out piece by piece of the source, so that shares lie within pieces    */
+    dti_room_copy(&pieces, &s->from->holding);
+    open_atoms(&s->frame, every(&s->frame), &pieces);
+    dti_room_carve_all(s->to, &pieces.holding);
+    s->to->holding.zero_count = 0;
+    share_out(&s->frame, s->sliced, s->to);
 }
 
-static void build_ends(search *s)
+static void build_source(search *s)
 {
     s->from = new_room(s);
     dti_room_init(s->from, s->plan->source->layout);
     dti_frame_cut(&s->frame, s->plan->source->layout, ~UINT32_C(0), s->from);
-    build_target(s);
+}
+
+static void build_end(search *s, bool keep)
+{
+    build_target(s, keep);
     if (!s->frame.regular || !s->sliced) return;
     slice_target(s, !s->summed);
     if (s->summed) return;
     dti_step local = make_step(s, &s->frame, s->from, s->to, true, 0);
     if (dti_route_moves(&s->frame, s->plan->topology, &local, 1).total) slice_target(s, false);
+}
+
+static bool splits_to_partial(const search *s)
+{
+    for (int i = 0; i < s->frame.atom_count; i++)
+        if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) return true;
+    return false;
 }
 
 static void search_regular(search *s)
@@ -470,21 +626,26 @@ static void search_regular(search *s)
         return;
     }
     uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
-    if (from & to) offer_sum_at_target(s);
+    uint32_t conflicts = from & to & ~common(&s->frame, &s->from->holding, &s->to->holding);
+    if (conflicts) offer_sum_at_target(s);
     offer_sums(s, false);
     if (levels) offer_sums(s, true);
+    else if (conflicts) offer_balanced(s, conflicts);
 }
 
 /* The least time among routes within a tenth of the fewest bytes; below --dt-small bytes among all. */
 static void prefer_time(search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
+    if (!s->counted) s->best_moves = count(s, &s->best);
     dti_route direct;
     direct_sum(s, &direct);
     dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, direct.steps, 1);
     bool small = moves.received < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
     if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
-    if (route_ns(s, &direct) < route_ns(s, &s->best)) s->best = direct;
+    if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
+    s->best = direct;
+    s->best_to = &s->to->holding;
 }
 
 static void init_frames(search *s)
@@ -505,26 +666,44 @@ static const dti_holding *freeze(search *s, const dti_holding *holding)
     return dti_room_freeze((const dti_room *)(const void *)holding, &s->ctx->arena);
 }
 
+/* Steps name holdings of the search; each becomes one value, however many steps name it. */
+static const dti_holding *frozen(search *s, const dti_step *before, const dti_step *steps, int n, const dti_holding *holding)
+{
+    for (int i = 0; i < n; i++) {
+        if (before[i].from == holding) return steps[i].from;
+        if (before[i].to == holding) return steps[i].to;
+    }
+    return freeze(s, holding);
+}
+
+static bool any_full(const search *s)
+{
+    bool full = s->room_count == MAX_ROOMS;
+    for (int i = 0; i < s->room_count; i++) full |= s->rooms[i].full;
+    return full;
+}
+
 static bool keep_best(search *s)
 {
     dt_plan *plan = s->plan;
-    for (int i = 0; i < s->room_count; i++)
-        if (s->rooms[i].full)
-            return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", plan->source->text,
-                            plan->target->text), false;
-    size_t bytes = (size_t)s->best.step_count * sizeof *plan->steps;
-    dti_step *steps = dti_context_take(s->ctx, bytes ? bytes : 1);
-    if (!steps) return false;
-    for (int i = 0; i < s->best.step_count; i++) {
+    int n = s->best.step_count;
+    if (any_full(s))
+        return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", plan->source->text,
+                        plan->target->text), false;
+    dti_step *steps = dti_context_take(s->ctx, ((size_t)n + 1) * sizeof *steps);
+    bool kept = steps != NULL;
+    for (int i = 0; i < n && kept; i++) {
         steps[i] = s->best.steps[i];
-        steps[i].from = i ? steps[i - 1].to : freeze(s, s->best.steps[i].from);
-        steps[i].to = freeze(s, s->best.steps[i].to);
-        if (!steps[i].from || !steps[i].to)
-            return dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false;
+        steps[i].from = frozen(s, s->best.steps, steps, i, s->best.steps[i].from);
+        steps[i].to = s->best.steps[i].from == s->best.steps[i].to ? steps[i].from
+                    : frozen(s, s->best.steps, steps, i, s->best.steps[i].to);
+        kept = steps[i].from && steps[i].to;
     }
     plan->steps = steps;
-    plan->step_count = s->best.step_count;
-    return true;
+    plan->step_count = n;
+    plan->from = kept ? frozen(s, s->best.steps, steps, n, &s->from->holding) : NULL;
+    plan->to = kept ? frozen(s, s->best.steps, steps, n, s->best_to) : NULL;
+    return plan->from && plan->to ? true : (dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false);
 }
 
 static bool nothing_to_do(const search *s)
@@ -534,22 +713,35 @@ static bool nothing_to_do(const search *s)
         && dti_holding_equal(&s->from->holding, &s->to->holding);
 }
 
-bool dti_route_choose(dt_context *ctx, dt_plan *plan)
+static void search_all(search *s)
 {
-    search s;
-    s.ctx = ctx;
-    s.plan = plan;
-    s.room_count = 0;
-    s.summed = s.kept = s.sliced = 0;
-    s.found = false;
-    init_frames(&s);
-    if (!sort_atoms(&s)) return false;
-    set_scale(&s);
-    build_ends(&s);
-    s.best.step_count = 0;
-    if (nothing_to_do(&s)) return keep_best(&s);
-    if (s.frame.regular) search_regular(&s);
-    else search_across(&s);
-    if (plan->goal == DT_PLAN_TIME) prefer_time(&s);
-    return keep_best(&s);
+    if (!s->frame.regular) {
+        search_across(s);
+        return;
+    }
+    search_regular(s);
+    if (!s->summed || !splits_to_partial(s)) return;
+    build_end(s, false);
+    search_regular(s);
 }
+
+bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
+{
+    s->ctx = ctx;
+    s->plan = plan;
+    s->room_count = 0;
+    s->summed = s->kept = s->sliced = 0;
+    s->found = s->counted = false;
+    s->best.step_count = 0;
+    init_frames(s);
+    if (!sort_atoms(s)) return false;
+    set_scale(s);
+    build_source(s);
+    build_end(s, true);
+    s->best_to = &s->to->holding;
+    if (!nothing_to_do(s)) search_all(s);
+    if (plan->goal == DT_PLAN_TIME) prefer_time(s);
+    return keep_best(s);
+}
+
+size_t dti_search_bytes(void) { return sizeof(search); }
