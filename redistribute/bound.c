@@ -173,6 +173,12 @@ void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total,
 {
     *total = *busiest = 0;
     if (plan->step_count == 0) return;
+    if (plan->mapped) {            /* every rank receives what it lacks, and nothing else                          */
+        dti_moves moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
+        *total = moves.total;
+        *busiest = moves.received;
+        return;
+    }
     bounding bound = make_bound(plan, frame);
     bool sums = contributors(frame) > 1;
     if (!sums) without_sums(&bound, total, busiest);

@@ -16,6 +16,7 @@ typedef struct trial {
     int world;
     cell *now, *next;              /* [world][elements]                                                            */
     int rank;
+    const dti_map *maps;           /* of the part at hand                                                          */
     const char *broken;
 } trial;
 
@@ -45,6 +46,7 @@ static bool is_kept(const dti_atom *atom) { return atom->source && atom->target;
 /* What a rank is due of an element: the sum over all contributors that share its digits where P stays P. */
 static uint64_t due_from(const trial *t, int atom, int64_t element, int rank, int contributor)
 {
+    if (t->plan->mapped) return token(element, partial_offset(t->frame.source, rank));
     if (atom == t->frame.atom_count) return token(element, contributor);
     const dti_atom *a = &t->frame.atoms[atom];
     if (!a->source) return due_from(t, atom + 1, element, rank, contributor);
@@ -89,6 +91,41 @@ static bool spec_elements(trial *t, const dt_spec *spec, element_fn fn)
 static void put_token(trial *t, int rank, int64_t element)
 {
     *at(t, t->now, rank, element) = (cell){ token(element, partial_offset(t->frame.source, rank)), 0, true };
+}
+
+/* The target's element that a map makes of a source's; -1: none. Both numbered row-major. */
+static int64_t mapped_element(const dti_frame *frame, const dti_map *maps, int64_t element)
+{
+    int64_t mapped = 0, weight = 1;
+    for (int d = frame->block_count - 1; d >= 0; d--) {
+        int64_t i = element % maps[d].source_size, j = maps[d].reversed ? maps[d].shift - i : i - maps[d].shift;
+        if (j < maps[d].lo || j >= maps[d].hi) return -1;
+        mapped += j * weight;
+        weight *= frame->blocks[d];
+        element /= maps[d].source_size;
+    }
+    return mapped;
+}
+
+static void put_mapped(trial *t, int rank, int64_t element)
+{
+    int64_t mapped = mapped_element(&t->frame, t->maps, element);
+    if (mapped >= 0) put_token(t, rank, mapped);
+}
+
+/* Every source's tokens, in the target's numbers. */
+static bool put_parts(trial *t)
+{
+    for (int i = 0; i < t->plan->step_count; i++) {
+        t->maps = t->plan->steps[i].maps;
+        if (!spec_elements(t, t->plan->sources[i], put_mapped)) return false;
+    }
+    return true;
+}
+
+static bool put_sources(trial *t)
+{
+    return t->plan->mapped ? put_parts(t) : spec_elements(t, t->plan->source, put_token);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
@@ -184,9 +221,27 @@ static void add_up(trial *t, int rank, int64_t element)
     sum->held |= have->held;
 }
 
+/* Does a part cover an element of the target? */
+static bool is_mapped(const trial *t, int64_t element)
+{
+    bool any = false;
+    for (int i = 0; i < t->plan->step_count; i++) {
+        bool in = true;
+        int64_t rest = element;
+        for (int d = t->frame.block_count - 1; d >= 0; d--) {
+            int64_t j = rest % t->frame.blocks[d];
+            in &= j >= t->plan->steps[i].maps[d].lo && j < t->plan->steps[i].maps[d].hi;
+            rest /= t->frame.blocks[d];
+        }
+        any |= in;
+    }
+    return any;
+}
+
 static void compare(trial *t, int rank, int64_t element)
 {
     const cell *sum = at(t, t->next, sum_anchor(t, rank), element);
+    if (!sum->held && t->plan->mapped && !is_mapped(t, element)) return;
     if (!sum->held) t->broken = "leaves a target element without value";
     else if (sum->value != due_from(t, 0, element, rank, 0)) t->broken = "gives a target element another value";
 }
@@ -200,7 +255,7 @@ static bool try_end(trial *t)
 
 static bool try_plan(trial *t)
 {
-    if (!spec_elements(t, t->plan->source, put_token)) return false;
+    if (!put_sources(t)) return false;
     for (int i = 0, n; i < t->plan->step_count && !t->broken; i += n) {
         n = dti_stage_steps(t->plan, i);
         if (!try_stage(t, &t->plan->steps[i], n)) return false;

@@ -217,6 +217,16 @@ void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout
     if (frame->aligned) set_links(frame, topology);
 }
 
+void dti_frame_dims(dti_frame *frame, const dt_spec *target)
+{
+    *frame = (dti_frame){ .source = target->layout, .target = target->layout, .elements = 1, .regular = true,
+                          .block_count = target->shape.n };
+    for (int d = 0; d < target->shape.n; d++) {
+        frame->blocks[d] = target->shape.dim[d];
+        frame->elements *= target->shape.dim[d];
+    }
+}
+
 /* ---- cuts as carves ---------------------------------------------------------------------------------------------- */
 
 /* The block in which a factor's cuts lie: the one its outer end reaches into. */

@@ -7,6 +7,7 @@
 #define DTI_FRAME_H
 
 #include "mesh/topology.h"
+#include "placements/spec.h"
 #include "redistribute/holding.h"
 
 typedef struct dti_atom {
@@ -29,6 +30,8 @@ typedef struct dti_frame {
 void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout *target,
                     const dti_topology *topology);
 
+/* The frame of index maps: the dims of a spec are its blocks, and it has no atoms. */
+void dti_frame_dims(dti_frame *frame, const dt_spec *target);
 /* Carve by the cuts of the layout whose axes the atoms refine; digits on atoms not in the mask are open. */
 void dti_frame_cut(const dti_frame *frame, const dti_layout *layout, uint32_t closed, dti_room *room);
 /* Which atoms a holding closes. */

@@ -98,7 +98,8 @@ const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_p
 
 void dti_plan_frame(const dt_plan *plan, dti_frame *frame)
 {
-    dti_frame_init(frame, plan->source->layout, plan->target->layout, plan->topology);
+    if (plan->mapped) dti_frame_dims(frame, plan->target);
+    else dti_frame_init(frame, plan->source->layout, plan->target->layout, plan->topology);
 }
 
 /* ---- ranks that take part ---------------------------------------------------------------------------------------- */

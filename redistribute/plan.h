@@ -42,7 +42,9 @@ typedef struct dti_moves {
 
 struct dt_plan {
     const dt_spec *source, *target;
+    const dt_spec **sources;       /* of the steps, where mapped                                                   */
     dt_plan_goal goal;
+    bool mapped;                   /* through index maps (map.h): several sources, blocks are the target's dims    */
     const dti_topology *topology;
     const dti_holding *from, *to;  /* what ranks have at first, and hold in the end (where P is new: a share)      */
     const dti_step *steps;         /* by stage                                                                     */
