@@ -88,7 +88,7 @@ static void print_parts(const dt_spec *spec)
         dt_shape part = dt_spec_local_shape(spec, rank);
         printf(" %d:%lldx%lld", rank, (long long)part.dim[0], (long long)part.dim[1]);
     }
-    printf("\n\n");
+    printf("\n");
 }
 
 static void show(dt_mesh *mesh, const picture *shown)
@@ -100,7 +100,7 @@ static void show(dt_mesh *mesh, const picture *shown)
         dt_context_fail(dt_mesh_context(mesh), DT_ERR_SHAPE, "%s: expected 2 dims of at most %d", shown->spec, MAX_SIZE);
         return;
     }
-    printf("%s   %s\n", dt_spec_text(spec), shown->says);
+    printf("\n%s%s%s\n", dt_spec_text(spec), *shown->says ? "   " : "", shown->says);
     holders held = find_holders(spec);
     draw(spec, &held);
     print_parts(spec);
@@ -117,7 +117,7 @@ static void run(dt_context *ctx)
     }
     dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=4");
     if (!mesh) return;
-    printf("mesh %s: each element shows the ranks that hold it\n\n", dt_mesh_text(mesh));
+    printf("mesh %s: each element shows the ranks that hold it\n", dt_mesh_text(mesh));
     if (own.spec) show(mesh, &own);
     for (int i = 0; i < DT_COUNT(pictures) && !own.spec; i++) show(mesh, &pictures[i]);
 }
