@@ -98,13 +98,15 @@ static void set_partials(dti_layout *layout, const dt_mesh *mesh, const dti_form
     }
 }
 
-/* The whole tensor as one dim: factors then merge across dims. */
+/* The whole tensor as one dim: factors then merge across dims. A scalar is a dim of one element. */
 static dti_form flatten(const dti_form *form)
 {
     dti_form flat = *form;
+    int factors = form->factor_first[form->dim_count];
     memset(flat.factor_first, 0, sizeof flat.factor_first);
-    flat.factor_first[1] = form->factor_first[form->dim_count];
     flat.dim_count = 1;
+    flat.factor_first[1] = factors ? factors : 1;
+    if (!factors) flat.size[0] = 1;
     return flat;
 }
 
