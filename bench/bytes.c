@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bytes over bounds: all pairs of placements on a mesh, for libdtensor and the models of other planners. The bounds
- * are the plan's. A pair whose bound is 0 has no ratio: it is counted, and so are those for which bytes move all the same. */
+ * are the plan's. A pair whose bound is 0 has no ratio: it is counted, and so are those for which bytes
+ * move all the same. */
 #include <string.h>
 
 #include "planners.h"
@@ -202,10 +203,10 @@ static bool measure_mesh(bench_run *run, const struct mesh_size *mesh)
 bool bench_bytes(bench_run *run)
 {
     bench_section(&run->report, "bytes",
-        "Bytes received over the bound, all pairs of placements. busiest: by the busiest rank; mean: over ranks; sent:\n"
-        "by the busiest sender over the bound on receiving; padded: busiest, pieces padded to the largest; each the\n"
-        "mean over pairs, beside the worst pair. free: pairs whose bound is 0, left out of the means; moved: those of\n"
-        "them for which bytes move all the same.");
+        "Bytes received over the bound, all pairs of placements. busiest: by the busiest rank; mean: over ranks;\n"
+        "sent: by the busiest sender over the bound on receiving; padded: busiest, pieces padded to the largest;\n"
+        "each the mean over pairs, beside the worst pair. free: pairs whose bound is 0, left out of the means; moved:\n"
+        "those of them for which bytes move all the same.");
     const char *wrong = peer_check_simple();
     if (wrong) return fprintf(stderr, "%s\n", wrong), false;
     for (int i = 0; i < DT_COUNT(meshes); i++)

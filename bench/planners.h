@@ -7,7 +7,8 @@
  *
  *   replicate   reduce and gather all that changes, then slice
  *   greedy      mesh dim by mesh dim, one collective each, from the last mesh dim to the first, then the rest from the
- *               first to the last; what is nested in a changing split is gathered first (as PyTorch DTensor does by default)
+ *               first to the last; what is nested in a changing split is gathered first (as PyTorch DTensor does by
+ *               default)
  *   shortest    the chain of collectives on one mesh dim each with the fewest bytes, by search over all states
  */
 #ifndef BENCH_PLANNERS_H

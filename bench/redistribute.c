@@ -88,7 +88,8 @@ static void show_targets(bench_run *run)
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: bench_redistribute [--json] [--small] [--only cold|cached|parse|replace] [bytes] [times] [large]\n");
+            "usage: bench_redistribute [--json] [--small] [bytes] [times] [large]\n"
+            "       bench_redistribute --only cold|cached|parse|replace\n");
     return 2;
 }
 
