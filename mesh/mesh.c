@@ -23,6 +23,16 @@ int dti_axes_offset(const dti_axis *axes, int n, int coord)
     return offset;
 }
 
+bool dti_axes_reach(const dti_axis *axes, int n, int offset)
+{
+    for (int i = 0; i < n && offset >= 0; i++) {
+        int digit = offset / axes[i].stride;
+        if (digit >= axes[i].size) return false;
+        offset -= digit * axes[i].stride;
+    }
+    return offset == 0;
+}
+
 int dti_mesh_index(const dt_mesh *mesh, int world_rank)
 {
     if (world_rank < mesh->base) return -1;

@@ -46,6 +46,8 @@ static inline int dti_axis_digit(dti_axis axis, int offset) { return offset / ax
 /* Row-major number of the digits that an offset (world rank - base) has on a list of axes; the offset of a number. */
 int dti_axes_coord(const dti_axis *axes, int n, int offset);
 int dti_axes_offset(const dti_axis *axes, int n, int coord);
+/* Is an offset one of those? Axes largest stride first, as the members of a layout are. */
+bool dti_axes_reach(const dti_axis *axes, int n, int offset);
 
 /* Merge touching axes of an ordered list in place: (a, s) then (b, t) with s = b t is (a b, t). The new count. */
 int dti_axes_merge(dti_axis *axes, int n);

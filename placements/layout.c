@@ -14,24 +14,12 @@ const char *const dti_partial_names[DTI_PARTIAL_COUNT + 1] = {
 
 bool dti_layout_has(const dti_layout *layout, int world_rank)
 {
-    int rest = world_rank - layout->base;
-    if (rest < 0) return false;
-    for (int i = 0; i < layout->member_count; i++) {
-        int digit = rest / layout->members[i].stride;
-        if (digit >= layout->members[i].size) return false;
-        rest -= digit * layout->members[i].stride;
-    }
-    return rest == 0;
+    return dti_axes_reach(layout->members, layout->member_count, world_rank - layout->base);
 }
 
 int dti_layout_rank(const dti_layout *layout, int i)
 {
-    int rank = layout->base;
-    for (int m = layout->member_count - 1; m >= 0; m--) {
-        rank += i % layout->members[m].size * layout->members[m].stride;
-        i /= layout->members[m].size;
-    }
-    return rank;
+    return layout->base + dti_axes_offset(layout->members, layout->member_count, i);
 }
 
 bool dti_layout_same_ranks(const dti_layout *a, const dti_layout *b)

@@ -41,14 +41,6 @@ typedef struct dti_layout {
     dti_partial kinds[DTI_MAX_AXES];
 } dti_layout;
 
-/* Mixed-radix number of a rank's digits on an ordered list of axes. */
-static inline int dti_axes_number(const dti_axis *axes, int n, int offset)
-{
-    int number = 0;
-    for (int i = 0; i < n; i++) number = number * axes[i].size + dti_axis_digit(axes[i], offset);
-    return number;
-}
-
 /* Is a world rank among the layout's? */
 bool dti_layout_has(const dti_layout *layout, int world_rank);
 /* World rank of the layout's rank number i, in ascending order. */

@@ -54,11 +54,25 @@ int64_t dti_set_count(const dti_set *set)
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* The first interval that ends behind an index. */
+static int first_behind(const dti_set *set, int64_t index)
+{
+    const dti_interval *at = dti_set_at(set);
+    int lo = 0, hi = set->n;
+    while (lo < hi) {
+        int middle = lo + (hi - lo) / 2;
+        if (at[middle].hi > index) hi = middle;
+        else lo = middle + 1;
+    }
+    return lo;
+}
+
 int64_t dti_set_shared(const dti_set *a, const dti_set *b)
 {
     const dti_interval *x = dti_set_at(a), *y = dti_set_at(b);
     int64_t count = 0;
-    for (int i = 0, j = 0; i < a->n && j < b->n;) {
+    if (!a->n || !b->n) return 0;
+    for (int i = first_behind(a, y[0].lo), j = first_behind(b, x[0].lo); i < a->n && j < b->n;) {
         int64_t lo = later(x[i].lo, y[j].lo), hi = sooner(x[i].hi, y[j].hi);
         if (lo < hi) count += hi - lo;
         if (x[i].hi < y[j].hi) i++;

@@ -19,6 +19,7 @@ typedef struct bounding {
     dti_step ends;                 /* the step from the source's holding to the target's, as if there were one     */
     int64_t contribution, copy, least; /* bytes of an element: as summed, as copied, the smaller                   */
     double per_element;            /* bytes per element where no rank is both, shared among its source holders     */
+    dti_memo **memo;
     double saved;                  /* by an element that a rank both has and is to have, shared among such ranks   */
 } bounding;
 
@@ -63,15 +64,10 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
 /* A rank's share of what its elements cost all ranks. */
 static double share(const bounding *bound, int rank)
 {
-    dti_volume source = { 1, 0 };
-    dti_set set;
-    dti_set_init(&set);
-    for (int b = 0; b < bound->frame->block_count; b++) {
-        dti_step_from(bound->frame, &bound->ends, b, rank, &set);
-        source.to *= dti_set_count(&set);
-    }
-    dti_set_fini(&set);
-    return (double)source.to * bound->per_element - (double)dti_step_volume(bound->frame, &bound->ends, rank).kept * bound->saved;
+    dti_memo *memo = bound->memo ? *bound->memo : NULL;
+    int64_t held = dti_step_held(bound->frame, &bound->ends, memo, rank);
+    int64_t kept = dti_step_volume(bound->frame, &bound->ends, memo, rank).kept;
+    return (double)held * bound->per_element - (double)kept * bound->saved;
 }
 
 static int64_t up(double bytes) { return (int64_t)(bytes + 0.9999); }
@@ -142,7 +138,7 @@ static void with_sums(const bounding *bound, int64_t *total, int64_t *busiest)
     *busiest = 0;
     for (int i = 0; i < n; i++) {
         int rank = dti_plan_rank(bound->plan, i);
-        int64_t need = dti_step_volume(bound->frame, &bound->ends, rank).to * bound->least;
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, bound->memo ? *bound->memo : NULL, rank).to * bound->least;
         if (need > *busiest) *busiest = need;
         sum += share(bound, rank);
     }
@@ -159,7 +155,7 @@ static void across(const bounding *bound, int64_t *total, int64_t *busiest)
     int64_t p = contributors(bound->frame), held = 0;
     *busiest = 0;
     for (int i = 0; i < to->ranks; i++) {
-        int64_t need = dti_step_volume(bound->frame, &bound->ends, dti_holding_member(to, i)).to;
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, bound->memo ? *bound->memo : NULL, dti_holding_member(to, i)).to;
         held += need;
         if (need * bound->least > *busiest) *busiest = need * bound->least;
     }
@@ -180,8 +176,10 @@ void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total,
         return;
     }
     bounding bound = make_bound(plan, frame);
+    bound.memo = dti_memos_new(frame, &bound.ends, 1);
     bool sums = contributors(frame) > 1;
     if (!sums) without_sums(&bound, total, busiest);
     else if (frame->regular) with_sums(&bound, total, busiest);
     else across(&bound, total, busiest);
+    dti_memos_free(bound.memo, 1);
 }

@@ -168,7 +168,7 @@ static bool try_rank(trial *t, const dti_step *step)
 {
     for (int64_t e = 0; e < t->frame.elements; e++) at(t, t->next, t->rank, e)->count = 0;
     if (!dti_step_pulls(&t->frame, t->plan->topology, step, t->rank, try_pull, t)) return false;
-    int64_t arrived = 0, due_count = dti_step_volume(&t->frame, step, t->rank).to;
+    int64_t arrived = 0, due_count = dti_step_volume(&t->frame, step, NULL, t->rank).to;
     for (int64_t e = 0; e < t->frame.elements; e++) {
         int count = at(t, t->next, t->rank, e)->count;
         if (count && count != step->summed_ranks) t->broken = "takes an element twice, or not every contribution";

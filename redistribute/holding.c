@@ -102,26 +102,14 @@ void dti_room_set(dti_room *room, dti_axis axis, dti_digit_mode mode)
 
 bool dti_holding_has(const dti_holding *holding, int rank)
 {
-    int rest = rank - holding->base;
-    if (rest < 0) return false;
-    for (int i = 0; i < holding->member_count; i++) {
-        int digit = rest / holding->members[i].stride;
-        if (digit >= holding->members[i].size) return false;
-        rest -= digit * holding->members[i].stride;
-    }
     for (int i = 0; i < holding->zero_count; i++)
         if (dti_axis_digit(holding->zeros[i], rank - holding->base)) return false;
-    return rest == 0;
+    return dti_axes_reach(holding->members, holding->member_count, rank - holding->base);
 }
 
 int dti_holding_member(const dti_holding *holding, int index)
 {
-    int rank = holding->base;
-    for (int i = holding->member_count - 1; i >= 0; i--) {
-        rank += index % holding->members[i].size * holding->members[i].stride;
-        index /= holding->members[i].size;
-    }
-    return rank;
+    return holding->base + dti_axes_offset(holding->members, holding->member_count, index);
 }
 
 /* ---- sets -------------------------------------------------------------------------------------------------------- */
@@ -199,9 +187,22 @@ static int64_t piece_of(const dti_holding *holding, const dti_carve *carve, int 
 
 typedef struct chain { const dti_holding *holding; int last, rank; int64_t n; dti_set *out; } chain;
 
+/* A carve whose digits are all open restricts nothing, unless what it leaves is counted behind it. */
+static bool restricts(const dti_holding *holding, int at, int last)
+{
+    const dti_carve *carve = &holding->carves[at];
+    if (carve->count == 0) return true;
+    for (int d = carve->first; d < carve->first + carve->count; d++)
+        if (holding->digits[d].mode != DTI_OPEN) return true;
+    for (int i = at + 1; i < last; i++)
+        if (holding->carves[i].size == 0 && restricts(holding, i, last)) return true;
+    return false;
+}
+
 /* Carve a set by carve number `at` and those behind it, once for each piece of the rank. */
 static void carve_on(const chain *c, int at, const dti_set *set)
 {
+    while (at < c->last && !restricts(c->holding, at, c->last)) at++;
     if (at == c->last) {
         const dti_interval *v = dti_set_at(set);
         for (int i = 0; i < set->n; i++) dti_set_scatter(c->out, v[i].lo, v[i].hi);
@@ -219,24 +220,14 @@ static void carve_on(const chain *c, int at, const dti_set *set)
     dti_set_fini(&part);
 }
 
-/* Carves that restrict nothing may be passed over, unless what is left is counted behind them. */
-static bool all_open(const dti_holding *holding, int first, int last)
-{
-    for (int i = first; i < last; i++) {
-        if (holding->carves[i].size == 0) return false;
-        for (int d = 0; d < holding->carves[i].count; d++)
-            if (holding->digits[holding->carves[i].first + d].mode != DTI_OPEN) return false;
-    }
-    return true;
-}
-
 void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank, dti_set *set)
 {
     dti_set_clear(set);
     int first = 0, last;
     while (first < holding->carve_count && holding->carves[first].block < block) first++;
     for (last = first; last < holding->carve_count && holding->carves[last].block == block;) last++;
-    if (all_open(holding, first, last)) {
+    while (first < last && !restricts(holding, first, last)) first++;
+    if (first == last) {
         dti_set_append(set, 0, n);
         return;
     }

@@ -140,28 +140,30 @@ static void count_message(const dti_pull *pull, void *arg)
     ++*count;
 }
 
-static int64_t received_in(const dti_frame *frame, const dti_step *steps, int n, int rank)
+static int64_t received_in(const dti_frame *frame, const dti_step *steps, dti_memo *const *memos, int n, int rank)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < n; i++) bytes += dti_step_received(frame, &steps[i], rank);
+    for (int i = 0; i < n; i++) bytes += dti_step_received(frame, &steps[i], memos ? memos[i] : NULL, rank);
     return bytes;
 }
 
 /* Bytes and messages of the rank that receives most in some steps; a rank asks itself at most once per step. */
 static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step *steps, int n, dt_plan_step *shown)
 {
+    dti_memo **memos = dti_memos_new(frame, steps, n);
     int rank = dti_plan_rank(plan, 0);
     shown->bytes = -1;
     for (int i = 0; i < dti_plan_ranks(plan); i++) {
-        int64_t bytes = received_in(frame, steps, n, dti_plan_rank(plan, i));
+        int64_t bytes = received_in(frame, steps, memos, n, dti_plan_rank(plan, i));
         if (bytes <= shown->bytes) continue;
         shown->bytes = bytes;
         rank = dti_plan_rank(plan, i);
     }
     for (int i = 0; i < n && shown->bytes; i++) {
         dti_step_pulls(frame, plan->topology, &steps[i], rank, count_message, &shown->messages);
-        shown->messages -= dti_step_volume(frame, &steps[i], rank).kept > 0;
+        shown->messages -= dti_step_volume(frame, &steps[i], NULL, rank).kept > 0;
     }
+    dti_memos_free(memos, n);
 }
 
 /* The name that all steps of a stage share, as far as they move anything. */

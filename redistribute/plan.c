@@ -155,10 +155,11 @@ static int64_t *count_sends(const dt_plan *plan, const dti_frame *frame, int wor
     return s.by_rank;
 }
 
-static int64_t sent_by_formula(const dt_plan *plan, const dti_frame *frame, int rank)
+static int64_t sent_by_formula(const dt_plan *plan, const dti_frame *frame, dti_memo *const *memos, int rank)
 {
     int64_t sent = 0;
-    for (int i = 0; i < plan->step_count; i++) sent += dti_step_sent(frame, &plan->steps[i], rank);
+    for (int i = 0; i < plan->step_count; i++)
+        sent += dti_step_sent(frame, &plan->steps[i], memos ? memos[i] : NULL, rank);
     return sent;
 }
 
@@ -170,8 +171,9 @@ static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cos
     int world = plan->source->mesh->ctx->rank_count;
     bool counted = links > 1 && (int64_t)ranks * ranks <= MAX_COUNTED_PAIRS;
     int64_t *sends = counted ? count_sends(plan, frame, world) : NULL;
+    dti_memo **memos = dti_memos_new(frame, plan->steps, plan->step_count);
     for (int i = 0; i < ranks && !sends; i++)
-        cost->sent = later(cost->sent, sent_by_formula(plan, frame, dti_plan_rank(plan, i)));
+        cost->sent = later(cost->sent, sent_by_formula(plan, frame, memos, dti_plan_rank(plan, i)));
     for (int r = 0; r < world && sends; r++) {
         int64_t sent = 0;
         for (int l = 0; l < links; l++) {
@@ -182,20 +184,7 @@ static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cos
     }
     if (links == 1) cost->link_sent[0] = cost->sent;
     free(sends);
-}
-
-static int64_t part_bytes(const dti_frame *frame, const dti_holding *holding, int rank, dt_dtype dtype)
-{
-    if (!dti_holding_has(holding, rank)) return 0;
-    int64_t bytes = (int64_t)dt_dtype_bytes(dtype);
-    dti_set set;
-    dti_set_init(&set);
-    for (int b = 0; b < frame->block_count; b++) {
-        dti_holding_set(holding, b, frame->blocks[b], rank, &set);
-        bytes *= dti_set_count(&set);
-    }
-    dti_set_fini(&set);
-    return bytes;
+    dti_memos_free(memos, plan->step_count);
 }
 
 /* A rank's part of a spec, also of what it holds as the identity of a sum. */
@@ -209,17 +198,34 @@ static int64_t spec_bytes(const dt_spec *spec, int world_rank)
     return bytes;
 }
 
-/* What a rank has after one stage, but for what is part of the target already and needs no room of its own. */
-static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, int stage, int rank)
+/* Each step's result seen as a part of the target: what of it is, needs no room of its own. */
+typedef struct between { dti_step *fits; dti_memo **memos; } between;
+
+static bool between_init(const dt_plan *plan, const dti_frame *frame, between *b)
+{
+    b->fits = malloc(((size_t)plan->step_count + 1) * sizeof *b->fits);
+    for (int i = 0; b->fits && i < plan->step_count; i++)
+        b->fits[i] = (dti_step){ .from = plan->steps[i].to, .to = plan->to, .summed_ranks = 1 };
+    b->memos = b->fits ? dti_memos_new(frame, b->fits, plan->step_count) : NULL;
+    return b->fits != NULL;
+}
+
+static void between_fini(const dt_plan *plan, between *b)
+{
+    dti_memos_free(b->memos, plan->step_count);
+    free(b->fits);
+}
+
+static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, const between *b, int stage, int rank)
 {
     int64_t bytes = 0;
     for (int i = 0; i < plan->step_count; i++) {
         const dti_step *step = &plan->steps[i];
-        if (step->stage != stage || stage == plan->steps[plan->step_count - 1].stage) continue;
-        int64_t size = (int64_t)dt_dtype_bytes(step->gives), held = part_bytes(frame, step->to, rank, step->gives);
-        dti_step fit = { .from = step->to, .to = plan->to };
-        bool fits = dti_step_volume(frame, &fit, rank).kept * size == held;
-        if (!fits || step->gives != plan->target->layout->dtype) bytes += held;
+        if (step->stage != stage) continue;
+        dti_memo *memo = b->memos ? b->memos[i] : NULL;
+        int64_t held = dti_step_held(frame, &b->fits[i], memo, rank);
+        bool fits = dti_step_volume(frame, &b->fits[i], memo, rank).kept == held;
+        if (!fits || step->gives != plan->target->layout->dtype) bytes += held * (int64_t)dt_dtype_bytes(step->gives);
     }
     return bytes;
 }
@@ -227,17 +233,20 @@ static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, int st
 static int64_t peak_bytes(const dt_plan *plan, const dti_frame *frame)
 {
     int64_t peak = 0;
-    int stages = plan->step_count ? plan->steps[plan->step_count - 1].stage + 1 : 0;
+    int last = plan->step_count ? plan->steps[plan->step_count - 1].stage : 0;
+    between b;
+    if (!between_init(plan, frame, &b)) return 0;
     for (int i = 0; i < dti_plan_ranks(plan); i++) {
         int rank = dti_plan_rank(plan, i);
-        int64_t ends = spec_bytes(plan->source, rank) + spec_bytes(plan->target, rank), most = 0, before = 0;
-        for (int stage = 0; stage < stages; stage++) {
-            int64_t after = between_bytes(plan, frame, stage, rank);
+        int64_t most = 0, before = 0;
+        for (int stage = 0; stage < last; stage++) {
+            int64_t after = between_bytes(plan, frame, &b, stage, rank);
             most = later(most, before + after);
             before = after;
         }
-        peak = later(peak, ends + most);
+        peak = later(peak, spec_bytes(plan->source, rank) + spec_bytes(plan->target, rank) + most);
     }
+    between_fini(plan, &b);
     return peak;
 }
 
@@ -319,7 +328,7 @@ int64_t dt_plan_received(const dt_plan *plan, int rank)
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     int64_t bytes = 0;
-    for (int i = 0; i < plan->step_count; i++) bytes += dti_step_received(&frame, &plan->steps[i], rank);
+    for (int i = 0; i < plan->step_count; i++) bytes += dti_step_received(&frame, &plan->steps[i], NULL, rank);
     return bytes;
 }
 
@@ -328,7 +337,7 @@ int64_t dt_plan_sent(const dt_plan *plan, int rank)
     if (!takes_part(plan, rank)) return -1;
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    if (plan->topology->level_count == 1) return sent_by_formula(plan, &frame, rank);
+    if (plan->topology->level_count == 1) return sent_by_formula(plan, &frame, NULL, rank);
     int64_t *sends = count_sends(plan, &frame, plan->source->mesh->ctx->rank_count), sent = 0;
     if (!sends) return dti_fail(plan->source->mesh->ctx, DT_ERR_MEMORY, "no memory to count a plan"), -1;
     for (int l = 0; l < plan->topology->level_count; l++)

@@ -79,20 +79,32 @@ int dti_plan_ranks(const dt_plan *plan);
 /* How many steps from one on are of its stage. */
 int dti_stage_steps(const dt_plan *plan, int first);
 
-/* ---- counting (measure.c) ------------------------------------------------------------------------------------------ */
+/* ---- counting (volume.c, measure.c) -------------------------------------------------------------------------------- */
 
 /* A rank's set along a block as a step sees it: in the target's numbers. */
 void dti_step_from(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set);
 void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set);
 
+/* Sets that were asked for once, for asking about many ranks; per step. NULL, of all or of one: they are too few to be
+ * worth it, or memory ran out, and every set is made anew. */
+typedef struct dti_memo dti_memo;
+enum { DTI_MEMO_RANKS = 64 };      /* fewer are not worth it                                                       */
+dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n);
+void dti_memos_free(dti_memo **memos, int n);
+
 /* Elements that a rank is to hold after a step, how many of these it holds before. */
 typedef struct dti_volume { int64_t to, kept; } dti_volume;
 
-dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, int rank);
+dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
+/* The same of two ranks: elements that the taker is to hold, of these those that the holder holds. */
+dti_volume dti_pair_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int taker, int holder);
+/* Elements that a rank holds before a step. */
+int64_t dti_step_held(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
+
 /* Bytes that a rank receives, and sends, in a step. Sending is counted for one link class: with more, who is nearest
  * decides, and pulls are counted one by one. */
-int64_t dti_step_received(const dti_frame *frame, const dti_step *step, int rank);
-int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, int rank);
+int64_t dti_step_received(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
+int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
 /* The most messages that a rank can get: one from each class of ranks that hold alike. */
 int64_t dti_step_messages(const dti_step *step);
 dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);

@@ -26,30 +26,19 @@ static int axes_size(const dti_axis *axes, int n)
     return size;
 }
 
-/* The offset of digits given as one number, row-major over an ordered list of axes. */
-static int axes_offset(const dti_axis *axes, int n, int number)
-{
-    int offset = 0;
-    for (int i = n - 1; i >= 0; i--) {
-        offset += number % axes[i].size * axes[i].stride;
-        number /= axes[i].size;
-    }
-    return offset;
-}
-
 static int class_axes(const dti_step *step) { return step->sum_count + step->cut_count; }
 
 static int class_rank(const asking *a, int class, int copy)
 {
     const dti_step *step = a->step;
-    return a->anchor + axes_offset(step->asked, class_axes(step), class)
-        + axes_offset(step->asked + class_axes(step), step->copy_count, copy);
+    return a->anchor + dti_axes_offset(step->asked, class_axes(step), class)
+        + dti_axes_offset(step->asked + class_axes(step), step->copy_count, copy);
 }
 
 static bool in_class(const asking *a, int class, int rank)
 {
     return dti_holding_has(a->step->from, rank)
-        && dti_axes_number(a->step->asked, class_axes(a->step), rank - a->step->from->base) == class;
+        && dti_axes_coord(a->step->asked, class_axes(a->step), rank - a->step->from->base) == class;
 }
 
 /* shared = what a rank with these sets is to hold of the class's; returns how many elements. */

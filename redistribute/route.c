@@ -47,29 +47,43 @@ static dti_room *new_room(search *s) { return &s->rooms[s->room_count < MAX_ROOM
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Atoms whose digits both holdings share from the first cut on: a rank asks only ranks that share them too. */
+static uint32_t atoms_of(const dti_frame *frame, int stride)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (frame->atoms[i].axis.stride == stride) return bit(i);
+    return 0;
+}
+
+/* Atoms closed in two carves of one factor that have the same digits up to there: they name the same pieces. */
+static uint32_t common_digits(const dti_frame *frame, const dti_holding *a, const dti_carve *x, const dti_holding *b,
+                              const dti_carve *y, bool *alike)
+{
+    uint32_t shared = 0;
+    *alike = x->size == y->size && x->inner == y->inner && x->pieces == y->pieces && x->lo == y->lo && x->hi == y->hi;
+    if (x->size != y->size || x->inner != y->inner || (x->size == 0 && !*alike)) return 0;
+    for (int n = 0; n < x->count && n < y->count; n++) {
+        const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
+        *alike &= p->stride == q->stride && p->size == q->size;
+        if (p->stride != q->stride || p->size != q->size) break;
+        if (p->mode == DTI_CLOSED && q->mode == DTI_CLOSED) shared |= atoms_of(frame, p->stride);
+    }
+    return shared;
+}
+
+/* Atoms whose digits mean the same in both holdings: a rank need only ask ranks that share them with it. */
 static uint32_t common(const dti_frame *frame, const dti_holding *a, const dti_holding *b)
 {
     uint32_t shared = 0;
-    int i = 0, j = 0, block = -1;
+    int i = 0, j = 0;
     while (i < a->carve_count && j < b->carve_count) {
-        const dti_carve *x = &a->carves[i], *y = &b->carves[j];
-        if (x->block != y->block || x->block == block) {
-            if (x->block <= y->block) i++;
-            else j++;
-            continue;
+        int block = a->carves[i].block < b->carves[j].block ? a->carves[i].block : b->carves[j].block;
+        bool alike = true;
+        for (int k = 0; alike && i + k < a->carve_count && j + k < b->carve_count; k++) {
+            alike = a->carves[i + k].block == block && b->carves[j + k].block == block;
+            if (alike) shared |= common_digits(frame, a, &a->carves[i + k], b, &b->carves[j + k], &alike);
         }
-        bool alike = x->size == y->size && x->inner == y->inner;
-        int n = 0;
-        for (; alike && n < x->count && n < y->count; n++) {
-            const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
-            if (p->mode || q->mode || p->stride != q->stride || p->size != q->size) break; /* closed is 0              */
-            for (int k = 0; k < frame->atom_count; k++)
-                if (frame->atoms[k].axis.stride == p->stride) shared |= bit(k);
-        }
-        if (!alike || n < x->count || n < y->count) block = x->block; /* done with this block                      */
-        i++;
-        j++;
+        while (i < a->carve_count && a->carves[i].block == block) i++;
+        while (j < b->carve_count && b->carves[j].block == block) j++;
     }
     return shared;
 }
@@ -145,6 +159,23 @@ static void add_step(search *s, dti_route *route, const dti_frame *frame, const 
     step->stage = route->step_count++;
 }
 
+/* Does any rank lack something that a step is to give it? */
+static bool moves_any(const search *s, const dti_step *step)
+{
+    for (int i = 0; i < step->to->ranks; i++) {
+        dti_volume v = dti_step_volume(&s->frame, step, NULL, dti_holding_member(step->to, i));
+        if (v.to > v.kept) return true;
+    }
+    return false;
+}
+
+static bool holds_any(const search *s, const dti_step *step)
+{
+    for (int i = 0; i < step->to->ranks; i++)
+        if (dti_step_volume(&s->frame, step, NULL, dti_holding_member(step->to, i)).to) return true;
+    return false;
+}
+
 /* ---- free shares ------------------------------------------------------------------------------------------------- */
 
 /* Elements of the largest part along a block. */
@@ -213,16 +244,18 @@ static dti_room *fetch_room(search *s, const dti_frame *frame, const dti_room *f
     return room;
 }
 
-static bool crosses(const dti_frame *frame, const dti_step *step, int level)
+/* Is a step worth cutting at a level? It crosses the border, and ranks inside are to hold the same: what one fetches for all
+ * would else be fetched by each. */
+static bool worth_cutting(const dti_frame *frame, const dti_step *step, int level)
 {
-    bool in = false, out = false;
+    bool same = false, out = false;
     for (int i = 0; i < step->sum_count + step->cut_count + step->copy_count; i++)
         for (int k = 0; k < frame->atom_count; k++) {
             if (frame->atoms[k].axis.stride != step->asked[i].stride) continue;
-            in |= frame->atoms[k].link > level;
+            same |= frame->atoms[k].link > level && !dti_holding_closes(step->to, step->asked[i]);
             out |= frame->atoms[k].link <= level;
         }
-    return in && out;
+    return same && out;
 }
 
 /* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
@@ -231,7 +264,7 @@ static void append_pull(search *s, dti_route *route, const dti_frame *frame, con
 {
     dti_step whole = make_step(s, frame, from, to, true, 0);
     for (int level = 0; by_link && frame->aligned && level + 1 < s->plan->topology->level_count; level++) {
-        if (!crosses(frame, &whole, level)) continue;
+        if (!worth_cutting(frame, &whole, level)) continue;
         dti_room *fetched = fetch_room(s, frame, from, to, level);
         add_step(s, route, frame, from, fetched, true, 0);
         from = fetched;
@@ -315,7 +348,7 @@ static int64_t busiest_sender(const search *s, const dti_route *route)
     for (int r = 0; r < dti_plan_ranks(s->plan); r++) {
         int64_t sent = 0;
         for (int i = 0; i < route->step_count; i++)
-            sent += dti_step_sent(&s->frame, &route->steps[i], dti_plan_rank(s->plan, r));
+            sent += dti_step_sent(&s->frame, &route->steps[i], NULL, dti_plan_rank(s->plan, r));
         if (sent > most) most = sent;
     }
     return most;
@@ -368,9 +401,8 @@ static void offer_pull(search *s, bool by_link)
 static void offer_copies(search *s, dti_route *route, dti_room *at, bool by_link)
 {
     dti_step copies = make_step(s, &s->frame, at, s->to, true, 0);
-    bool done = dti_route_moves(&s->frame, s->plan->topology, &copies, 1).total == 0;
-    if (done) route->steps[route->step_count - 1].to = &s->to->holding;
-    else append_pull(s, route, &s->frame, at, s->to, by_link);
+    if (moves_any(s, &copies)) append_pull(s, route, &s->frame, at, s->to, by_link);
+    else route->steps[route->step_count - 1].to = &s->to->holding;
     offer(s, route);
 }
 
@@ -407,13 +439,6 @@ static bool has_shares(const dti_holding *holding)
 {
     for (int i = 0; i < holding->carve_count; i++)
         if (holding->carves[i].size == 0) return true;
-    return false;
-}
-
-static bool holds_any(const search *s, const dti_step *step)
-{
-    for (int i = 0; i < step->to->ranks; i++)
-        if (dti_step_volume(&s->frame, step, dti_holding_member(step->to, i)).to) return true;
     return false;
 }
 
@@ -607,7 +632,7 @@ static void build_end(search *s, bool keep)
     slice_target(s, !s->summed);
     if (s->summed) return;
     dti_step local = make_step(s, &s->frame, s->from, s->to, true, 0);
-    if (dti_route_moves(&s->frame, s->plan->topology, &local, 1).total) slice_target(s, false);
+    if (moves_any(s, &local)) slice_target(s, false);
 }
 
 static bool splits_to_partial(const search *s)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a rank is to hold after a step and holds before it: sets along blocks, and counts of their products. Over many ranks
+ * a block's sets repeat, for they depend only on the digits that carve the block: a memo keeps one set per value of these. */
+#include "redistribute/plan.h"
+
+#include <stdlib.h>
+
+/* ---- sets in the target's numbers -------------------------------------------------------------------------------- */
+
+static void clip(const dti_set *set, int64_t lo, int64_t hi, dti_set *out)
+{
+    dti_set window;
+    dti_set_init(&window);
+    dti_set_append(&window, lo, hi);
+    dti_set_intersect(set, &window, out);
+}
+
+/* The target indices whose source index, through the map, is in a set. */
+static void unmap(const dti_map *map, const dti_set *set, dti_set *out)
+{
+    const dti_interval *at = dti_set_at(set);
+    dti_set moved;
+    dti_set_init(&moved);
+    for (int i = 0; i < set->n; i++) {
+        const dti_interval *v = map->reversed ? &at[set->n - 1 - i] : &at[i];
+        if (map->reversed) dti_set_append(&moved, map->shift - v->hi + 1, map->shift - v->lo + 1);
+        else dti_set_append(&moved, v->lo - map->shift, v->hi - map->shift);
+    }
+    clip(&moved, map->lo, map->hi, out);
+    dti_set_fini(&moved);
+}
+
+void dti_step_from(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set)
+{
+    if (!step->maps) {
+        dti_holding_set(step->from, block, frame->blocks[block], rank, set);
+        return;
+    }
+    dti_set held;
+    dti_set_init(&held);
+    dti_holding_set(step->from, block, step->maps[block].source_size, rank, &held);
+    unmap(&step->maps[block], &held, set);
+    dti_set_fini(&held);
+}
+
+void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set)
+{
+    if (!step->maps) {
+        dti_holding_set(step->to, block, frame->blocks[block], rank, set);
+        return;
+    }
+    dti_set held;
+    dti_set_init(&held);
+    dti_holding_set(step->to, block, frame->blocks[block], rank, &held);
+    clip(&held, step->maps[block].lo, step->maps[block].hi, set);
+    dti_set_fini(&held);
+}
+
+/* ---- memo -------------------------------------------------------------------------------------------------------- */
+
+enum { MAX_MEMO_SETS = 1 << 16 };
+
+typedef struct memo_side {         /* one holding's sets along one block                                           */
+    int axis_count, size;          /* size: how many values its axes' digits take together                         */
+    dti_axis axes[DTI_MAX_AXES];
+    dti_set *sets;
+    int64_t *counts;               /* -1: not made yet                                                             */
+} memo_side;
+
+struct dti_memo {
+    const dti_frame *frame;
+    dti_step step;
+    memo_side to[DTI_MAX_BLOCKS], from[DTI_MAX_BLOCKS];
+};
+
+static bool among(const dti_axis *axes, int n, int stride)
+{
+    for (int i = 0; i < n; i++)
+        if (axes[i].stride == stride) return true;
+    return false;
+}
+
+/* The axes on whose digits a holding's set along a block depends. */
+static void find_axes(const dti_holding *holding, int block, memo_side *side)
+{
+    side->size = 1;
+    for (int c = 0; c < holding->carve_count; c++)
+        for (int d = holding->carves[c].first; d < holding->carves[c].first + holding->carves[c].count; d++) {
+            const dti_digit *digit = &holding->digits[d];
+            if (holding->carves[c].block != block || digit->mode == DTI_OPEN) continue;
+            if (among(side->axes, side->axis_count, digit->stride) || side->size > MAX_MEMO_SETS) continue;
+            side->axes[side->axis_count++] = (dti_axis){ digit->size, digit->stride };
+            side->size *= digit->size;
+        }
+}
+
+static bool side_init(const dti_holding *holding, int block, memo_side *side)
+{
+    find_axes(holding, block, side);
+    if (side->size > MAX_MEMO_SETS) return false;
+    side->sets = malloc((size_t)side->size * sizeof *side->sets);
+    side->counts = malloc((size_t)side->size * sizeof *side->counts);
+    for (int i = 0; side->counts && i < side->size; i++) side->counts[i] = -1;
+    return side->sets && side->counts;
+}
+
+static void side_fini(memo_side *side)
+{
+    for (int i = 0; side->counts && side->sets && i < side->size; i++)
+        if (side->counts[i] >= 0) dti_set_fini(&side->sets[i]);
+    free(side->sets);
+    free(side->counts);
+}
+
+static void memo_free(dti_memo *memo)
+{
+    for (int b = 0; memo && b < memo->frame->block_count; b++) {
+        side_fini(&memo->to[b]);
+        side_fini(&memo->from[b]);
+    }
+    free(memo);
+}
+
+static dti_memo *memo_new(const dti_frame *frame, const dti_step *step)
+{
+    if (step->to->ranks < DTI_MEMO_RANKS) return NULL;
+    dti_memo *memo = calloc(1, sizeof *memo);
+    if (!memo) return NULL;
+    memo->frame = frame;
+    memo->step = *step;
+    bool made = true;
+    for (int b = 0; b < frame->block_count && made; b++)
+        made = side_init(step->to, b, &memo->to[b]) && side_init(step->from, b, &memo->from[b]);
+    if (made) return memo;
+    memo_free(memo);
+    return NULL;
+}
+
+dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n)
+{
+    dti_memo **memos = calloc((size_t)n + 1, sizeof *memos);
+    for (int i = 0; memos && i < n; i++) memos[i] = memo_new(frame, &steps[i]);
+    return memos;
+}
+
+void dti_memos_free(dti_memo **memos, int n)
+{
+    for (int i = 0; memos && i < n; i++) memo_free(memos[i]);
+    free(memos);
+}
+
+static const dti_set *side_set(dti_memo *memo, bool to, int block, int rank, int64_t *count)
+{
+    memo_side *side = to ? &memo->to[block] : &memo->from[block];
+    const dti_holding *holding = to ? memo->step.to : memo->step.from;
+    int i = dti_axes_coord(side->axes, side->axis_count, rank - holding->base);
+    if (side->counts[i] < 0) {
+        dti_set_init(&side->sets[i]);
+        (to ? dti_step_to : dti_step_from)(memo->frame, &memo->step, block, rank, &side->sets[i]);
+        side->counts[i] = dti_set_count(&side->sets[i]);
+    }
+    *count = side->counts[i];
+    return &side->sets[i];
+}
+
+/* ---- volumes ----------------------------------------------------------------------------------------------------- */
+
+static dti_volume remembered(dti_memo *memo, int taker, int holder)
+{
+    dti_volume v = { 1, dti_holding_has(memo->step.from, holder) };
+    for (int b = 0; b < memo->frame->block_count && v.to; b++) {
+        int64_t count;
+        const dti_set *to = side_set(memo, true, b, taker, &count);
+        v.to *= count;
+        if (v.kept) v.kept *= dti_set_shared(to, side_set(memo, false, b, holder, &count));
+    }
+    return v;
+}
+
+static dti_volume counted(const dti_frame *frame, const dti_step *step, int taker, int holder)
+{
+    dti_volume v = { 1, dti_holding_has(step->from, holder) };
+    dti_set to, from;
+    dti_set_init(&to);
+    dti_set_init(&from);
+    for (int b = 0; b < frame->block_count && v.to; b++) {
+        dti_step_to(frame, step, b, taker, &to);
+        v.to *= dti_set_count(&to);
+        if (!v.kept) continue;
+        dti_step_from(frame, step, b, holder, &from);
+        v.kept *= dti_set_shared(&to, &from);
+    }
+    dti_set_fini(&to);
+    dti_set_fini(&from);
+    return v;
+}
+
+dti_volume dti_pair_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int taker, int holder)
+{
+    if (!dti_holding_has(step->to, taker)) return (dti_volume){ 0, 0 };
+    dti_volume v = memo ? remembered(memo, taker, holder) : counted(frame, step, taker, holder);
+    return v.to ? v : (dti_volume){ 0, 0 };
+}
+
+dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
+{
+    return dti_pair_volume(frame, step, memo, rank, rank);
+}
+
+int64_t dti_step_held(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
+{
+    if (!dti_holding_has(step->from, rank)) return 0;
+    int64_t held = 1, count;
+    dti_set from;
+    dti_set_init(&from);
+    for (int b = 0; b < frame->block_count; b++) {
+        if (memo) side_set(memo, false, b, rank, &count);
+        else dti_step_from(frame, step, b, rank, &from), count = dti_set_count(&from);
+        held *= count;
+    }
+    dti_set_fini(&from);
+    return held;
+}
