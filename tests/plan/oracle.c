@@ -300,7 +300,8 @@ void oracle_bound_of(const oracle_spec *source, const oracle_spec *target, oracl
 
 /* ---- trial ------------------------------------------------------------------------------------------------------- */
 
-typedef struct cell { uint64_t value, contributions; bool held; } cell; /* contributions: a bit for each that came */
+/* contributions: a bit for each that came, all in the step number `step`. */
+typedef struct cell { uint64_t value, contributions; int step; bool held; } cell;
 
 typedef struct trial {
     relation relation;
@@ -309,7 +310,7 @@ typedef struct trial {
     dt_context *ctx;
     int64_t elements;
     cell *now, *next;              /* [world][elements]                                                            */
-    int rank, step;
+    int rank, step, stage;         /* stage: in order, from 0; steps of one run at once                            */
     oracle_count *count;
     const char *wrong;
 } trial;
@@ -332,11 +333,13 @@ static void take(trial *t, const dti_pull *pull, int64_t element)
     uint64_t bit = UINT64_C(1) << (pull->contribution & 63);
     if (!have->held) t->wrong = "asks a rank for an element that it does not hold";
     if (get->contributions & bit) t->wrong = "takes an element or a contribution twice";
+    if (get->held && get->step != t->step) t->wrong = "takes an element in two steps at once";
     if (step->sum_count == 0 && pull->rank != t->rank && t->now[t->rank * t->elements + element].held
         && t->now[t->rank * t->elements + element].value == have->value)
         t->wrong = "asks another rank for what it has itself";
     get->value += have->value;
     get->contributions |= bit;
+    get->step = t->step;
     get->held = true;
 }
 
@@ -366,8 +369,8 @@ static void count_pull(trial *t, const dti_pull *pull)
     count->sent[pull->rank] += bytes;
     count->link_received[t->rank][link] += bytes;
     count->link_sent[pull->rank][link] += bytes;
-    count->step_received[t->step][t->rank] += bytes;
-    count->step_messages[t->step][t->rank]++;
+    count->stage_received[t->stage][t->rank] += bytes;
+    count->stage_messages[t->stage][t->rank]++;
     count->total += bytes;
 }
 
@@ -384,14 +387,20 @@ static void try_pull(const dti_pull *pull, void *arg)
     if (w.seen < pull->first + pull->count) t->wrong = "counts more elements than its sets have";
 }
 
+static void try_step(trial *t)
+{
+    for (t->rank = 0; t->rank < t->relation.source->world; t->rank++)
+        if (!dti_step_pulls(&t->frame, t->plan->topology, &t->plan->steps[t->step], t->rank, try_pull, t))
+            t->wrong = "runs out of memory";
+}
+
 static void try_steps(trial *t)
 {
     size_t cells = (size_t)t->relation.source->world * (size_t)t->elements;
-    for (t->step = 0; t->step < t->plan->step_count && !t->wrong; t->step++) {
+    for (t->step = t->stage = 0; t->step < t->plan->step_count && !t->wrong; t->stage++) {
+        int stage = t->plan->steps[t->step].stage;
         memset(t->next, 0, cells * sizeof *t->next);
-        for (t->rank = 0; t->rank < t->relation.source->world; t->rank++)
-            if (!dti_step_pulls(&t->frame, t->plan->topology, &t->plan->steps[t->step], t->rank, try_pull, t))
-                t->wrong = "runs out of memory";
+        for (; t->step < t->plan->step_count && t->plan->steps[t->step].stage == stage; t->step++) try_step(t);
         cell *swap = t->now;
         t->now = t->next;
         t->next = swap;
@@ -491,32 +500,37 @@ static const char *compare_price(const trial *t)
     return NULL;
 }
 
-/* A shown step that covers steps [first, last): bytes and messages of one of its busiest receivers. */
+/* A shown step that covers stages [first, last): bytes and messages of one of its busiest receivers. */
 static const char *compare_step(const trial *t, const dt_plan_step *shown, int first, int last)
 {
-    int64_t busiest = 0;
-    bool messages = false;
-    for (int pass = 0; pass < 2; pass++)
-        for (int r = 0; r < t->relation.source->world; r++) {
-            int64_t bytes = 0, count = 0;
-            for (int s = first; s < last; s++) bytes += t->count->step_received[s][r], count += t->count->step_messages[s][r];
-            if (pass == 0 && bytes > busiest) busiest = bytes;
-            if (pass == 1) messages |= bytes == busiest && count == shown->messages;
+    const oracle_count *count = t->count;
+    int64_t busiest = 0, bytes[ORACLE_MAX_RANKS] = { 0 }, messages[ORACLE_MAX_RANKS] = { 0 };
+    bool right = false;
+    for (int r = 0; r < t->relation.source->world; r++) {
+        for (int s = first; s < last; s++) {
+            bytes[r] += count->stage_received[s][r];
+            messages[r] += count->stage_messages[s][r];
         }
+        if (bytes[r] > busiest) busiest = bytes[r];
+    }
+    for (int r = 0; r < t->relation.source->world; r++)
+        right |= bytes[r] == busiest && messages[r] == shown->messages;
     if (shown->bytes != busiest) return "a step's bytes are not what its busiest receives";
-    if (!messages) return "a step's messages are not those of its busiest";
+    if (!right) return "a step's messages are not those of its busiest";
     if ((shown->kind == DT_COMM_LOCAL) != (busiest == 0)) return "local is not what moves no bytes";
     return NULL;
 }
 
+/* Users see the stages, or all of them as one all-reduce. */
 static const char *compare_steps(const trial *t)
 {
-    int shown = dt_plan_step_count(t->plan), steps = t->plan->step_count;
+    int shown = dt_plan_step_count(t->plan);
+    if (shown != t->stage && (shown != 1 || dt_plan_step_at(t->plan, 0).kind != DT_COMM_ALL_REDUCE))
+        return "shows other steps than it has";
     const char *wrong = NULL;
     for (int i = 0; i < shown && !wrong; i++) {
         dt_plan_step step = dt_plan_step_at(t->plan, i);
-        bool joined = shown == 1;
-        if (joined || shown == steps) wrong = compare_step(t, &step, joined ? 0 : i, joined ? steps : i + 1);
+        wrong = compare_step(t, &step, i, shown == t->stage ? i + 1 : t->stage);
     }
     return wrong;
 }
@@ -528,7 +542,7 @@ static void put_tokens(trial *t)
     for (int rank = 0; rank < source->world; rank++)
         for (int64_t e = 0; e < t->elements; e++)
             if (oracle_holds(source, rank, e))
-                t->now[rank * t->elements + e] = (cell){ token(e, number_on(source, source->at[rank], p)), 0, true };
+                t->now[rank * t->elements + e] = (cell){ token(e, number_on(source, source->at[rank], p)), 0, 0, true };
 }
 
 static const char *judge(trial *t)
@@ -551,7 +565,9 @@ const char *oracle_try(const dt_plan *plan, const oracle_spec *source, const ora
     dti_plan_frame(plan, &t.frame);
     t.now = calloc(cells, sizeof *t.now);
     t.next = calloc(cells, sizeof *t.next);
-    const char *wrong = plan->step_count > ORACLE_MAX_STEPS ? "has too many steps" : t.now && t.next ? judge(&t) : "no memory";
+    if (plan->step_count > ORACLE_MAX_STEPS) t.wrong = "has too many steps";
+    if (!t.now || !t.next) t.wrong = "needs more memory than there is";
+    const char *wrong = t.wrong ? t.wrong : judge(&t);
     free(t.now);
     free(t.next);
     return wrong;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An independent judge of plans. It reads specs from their text and cuts element by element; it carries a plan's pulls out
- * on 64-bit tokens, one per element and contributor, added with wrap-around; it counts bytes pull by pull; and it knows
- * the least that any plan must move by looking at every element and rank. Of the planner it uses dti_step_pulls and the
- * numbering of blocks, and nothing else. Slow and small: for some dozens of ranks and some hundreds of elements. */
+ * An independent judge of plans. It reads specs from their text and cuts element by element; it carries a plan's pulls
+ * out on 64-bit tokens, one per element and contributor, added with wrap-around; it counts bytes pull by pull; and it
+ * knows the least that any plan must move by looking at every element and rank. Of the planner it uses dti_step_pulls
+ * and the numbering of blocks, and nothing else. Slow and small: for some dozens of ranks and some hundreds of
+ * elements. */
 #ifndef ORACLE_H
 #define ORACLE_H
 
@@ -42,13 +43,14 @@ void oracle_bound_of(const oracle_spec *source, const oracle_spec *target, oracl
 typedef struct oracle_count {
     int64_t received[ORACLE_MAX_RANKS], sent[ORACLE_MAX_RANKS];
     int64_t link_received[ORACLE_MAX_RANKS][DT_MAX_LINKS], link_sent[ORACLE_MAX_RANKS][DT_MAX_LINKS];
-    int64_t step_received[ORACLE_MAX_STEPS][ORACLE_MAX_RANKS], step_messages[ORACLE_MAX_STEPS][ORACLE_MAX_RANKS];
+    int64_t stage_received[ORACLE_MAX_STEPS][ORACLE_MAX_RANKS]; /* steps that run at once are a stage            */
+    int64_t stage_messages[ORACLE_MAX_STEPS][ORACLE_MAX_RANKS];
     int64_t total;
     int links;
 } oracle_count;
 
-/* Carry a plan out and count it. NULL, or what is wrong with it: a pull of what is not there, an element twice, left out
- * or wrong in the end, bytes that are not those the plan says. */
+/* Carry a plan out and count it. NULL, or what is wrong with it: a pull of what is not there, an element twice, left
+ * out or wrong in the end, bytes that are not those the plan says. */
 const char *oracle_try(const dt_plan *plan, const oracle_spec *source, const oracle_spec *target, oracle_count *count);
 
 #endif
