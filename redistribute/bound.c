@@ -18,9 +18,9 @@ typedef struct bounding {
     const dti_frame *frame;
     dti_step ends;                 /* the step from the source's holding to the target's, as if there were one     */
     int64_t contribution, copy, least; /* bytes of an element: as summed, as copied, the smaller                   */
-    double per_element;            /* bytes per element where no rank is both, shared among its source holders     */
+    int64_t per_element;           /* bytes per element where no rank is both, of all its source holders together  */
+    int64_t sources, both;         /* how many of these there are; how many ranks are source and target holder     */
     dti_memo **memo;
-    double saved;                  /* by an element that a rank both has and is to have, shared among such ranks   */
 } bounding;
 
 /* The product of the sizes of axes that one holding, or both, leave uncut; P that stays P tells elements apart. */
@@ -56,21 +56,29 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
     bound.ends.summed_ranks = 1;
     bound.ends.travels = a < b ? plan->source->layout->dtype : plan->target->layout->dtype;
     int64_t p = contributors(frame), h = uncut(frame, to, NULL);
-    bound.per_element = (double)((p - 1) * a + (h - 1) * b + bound.least) / (double)uncut(frame, from, NULL);
-    bound.saved = (double)bound.least / (double)uncut(frame, from, to);
+    bound.per_element = (p - 1) * a + (h - 1) * b + bound.least;
+    bound.sources = uncut(frame, from, NULL);
+    bound.both = uncut(frame, from, to);
     return bound;
 }
 
-/* A rank's share of what its elements cost all ranks. */
-static double share(const bounding *bound, int rank)
+/* What the elements of some ranks cost all ranks: held and kept are sums over these ranks, which count each element once for
+ * each of its source holders, and for each rank that is both. */
+typedef struct ledger { int64_t held, kept; } ledger;
+
+static void enter(const bounding *bound, int rank, ledger *book)
 {
     dti_memo *memo = bound->memo ? *bound->memo : NULL;
-    int64_t held = dti_step_held(bound->frame, &bound->ends, memo, rank);
-    int64_t kept = dti_step_volume(bound->frame, &bound->ends, memo, rank).kept;
-    return (double)held * bound->per_element - (double)kept * bound->saved;
+    book->held += dti_step_held(bound->frame, &bound->ends, memo, rank);
+    book->kept += dti_step_volume(bound->frame, &bound->ends, memo, rank).kept;
 }
 
-static int64_t up(double bytes) { return (int64_t)(bytes + 0.9999); }
+static int64_t cost(const bounding *bound, const ledger *book)
+{
+    return book->held / bound->sources * bound->per_element - book->kept / bound->both * bound->least;
+}
+
+static int64_t mean(int64_t bytes, int ranks) { return (bytes + ranks - 1) / ranks; }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
@@ -96,20 +104,20 @@ static bool touch(const bounding *bound, int holder, int taker)
     return shares;
 }
 
-static double largest_mean(const bounding *bound, const int *parent, int n)
+static int64_t largest_mean(const bounding *bound, const int *parent, int n)
 {
-    double most = 0;
+    int64_t most = 0;
     for (int root = 0; root < n; root++) {
-        double bytes = 0;
+        ledger book = { 0, 0 };
         int ranks = 0;
         for (int i = 0; i < n; i++)
-            if (parent[i] == root) bytes += share(bound, dti_plan_rank(bound->plan, i)), ranks++;
-        if (ranks && bytes / ranks > most) most = bytes / ranks;
+            if (parent[i] == root) enter(bound, dti_plan_rank(bound->plan, i), &book), ranks++;
+        if (ranks && mean(cost(bound, &book), ranks) > most) most = mean(cost(bound, &book), ranks);
     }
     return most;
 }
 
-static double grouped_mean(const bounding *bound, int n)
+static int64_t grouped_mean(const bounding *bound, int n)
 {
     int parent[MAX_GROUPED_RANKS];
     for (int i = 0; i < n; i++) parent[i] = i;
@@ -134,17 +142,18 @@ static void without_sums(const bounding *bound, int64_t *total, int64_t *busiest
 static void with_sums(const bounding *bound, int64_t *total, int64_t *busiest)
 {
     int n = dti_plan_ranks(bound->plan);
-    double sum = 0;
+    dti_memo *memo = bound->memo ? *bound->memo : NULL;
+    ledger book = { 0, 0 };
     *busiest = 0;
     for (int i = 0; i < n; i++) {
         int rank = dti_plan_rank(bound->plan, i);
-        int64_t need = dti_step_volume(bound->frame, &bound->ends, bound->memo ? *bound->memo : NULL, rank).to * bound->least;
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, memo, rank).to * bound->least;
         if (need > *busiest) *busiest = need;
-        sum += share(bound, rank);
+        enter(bound, rank, &book);
     }
-    *total = up(sum);
-    int64_t mean = up(n <= MAX_GROUPED_RANKS ? grouped_mean(bound, n) : sum / n);
-    if (mean > *busiest) *busiest = mean;
+    *total = cost(bound, &book);
+    int64_t least = n <= MAX_GROUPED_RANKS ? grouped_mean(bound, n) : mean(*total, n);
+    if (least > *busiest) *busiest = least;
 }
 
 /* To other ranks, or across axes without common refinement: which ranks are source and target holder at once is not asked,
@@ -155,14 +164,14 @@ static void across(const bounding *bound, int64_t *total, int64_t *busiest)
     int64_t p = contributors(bound->frame), held = 0;
     *busiest = 0;
     for (int i = 0; i < to->ranks; i++) {
-        int64_t need = dti_step_volume(bound->frame, &bound->ends, bound->memo ? *bound->memo : NULL, dti_holding_member(to, i)).to;
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, NULL, dti_holding_member(to, i)).to;
         held += need;
         if (need * bound->least > *busiest) *busiest = need * bound->least;
     }
     *total = bound->frame->elements * (p - 1) * bound->contribution
            + (held > bound->frame->elements ? held - bound->frame->elements : 0) * bound->copy;
-    int64_t mean = *total / dti_plan_ranks(bound->plan);
-    if (mean > *busiest) *busiest = mean;
+    int64_t least = mean(*total, dti_plan_ranks(bound->plan));
+    if (least > *busiest) *busiest = least;
 }
 
 void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total, int64_t *busiest)

@@ -275,3 +275,61 @@ uint32_t dti_frame_closed(const dti_frame *frame, const dti_holding *holding)
         if (dti_holding_closes(holding, frame->atoms[i].axis)) closed |= UINT32_C(1) << i;
     return closed;
 }
+
+/* ---- atoms and rooms --------------------------------------------------------------------------------------------- */
+
+int dti_frame_size(const dti_frame *frame, uint32_t atoms)
+{
+    int size = 1;
+    for (int i = 0; i < frame->atom_count; i++)
+        if (atoms & dti_bit(i)) size *= frame->atoms[i].axis.size;
+    return size;
+}
+
+int64_t dti_frame_largest(const dti_frame *frame, const dti_holding *holding, int block)
+{
+    int64_t n = frame->blocks[block], pieces = 1;
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].block == block) pieces *= holding->carves[i].pieces;
+    return (n + pieces - 1) / pieces;
+}
+
+void dti_frame_share(const dti_frame *frame, uint32_t atoms, dti_room *room)
+{
+    dti_digit digits[DTI_MAX_BLOCKS][DTI_MAX_AXES];
+    int counts[DTI_MAX_BLOCKS] = { 0 };
+    int64_t parts[DTI_MAX_BLOCKS];
+    for (int b = 0; b < frame->block_count; b++) parts[b] = dti_frame_largest(frame, &room->holding, b);
+    for (int i = 0; i < frame->atom_count; i++) {
+        if (!(atoms >> i & 1)) continue;
+        dti_axis axis = frame->atoms[i].axis;
+        int best = 0;
+        double worst = 2;
+        for (int b = 0; b < frame->block_count; b++) {
+            double share = parts[b] ? (double)((parts[b] + axis.size - 1) / axis.size) / (double)parts[b] : 1;
+            if (share >= worst) continue;
+            worst = share;
+            best = b;
+        }
+        parts[best] = (parts[best] + axis.size - 1) / axis.size;
+        digits[best][counts[best]++] = (dti_digit){ axis.size, axis.stride, false };
+    }
+    for (int b = 0; b < frame->block_count; b++)
+        if (counts[b]) dti_room_carve(room, b, 0, 1, digits[b], counts[b]);
+}
+
+void dti_frame_open(const dti_frame *frame, uint32_t atoms, dti_room *room)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (atoms >> i & 1) dti_room_set(room, frame->atoms[i].axis, DTI_OPEN);
+}
+
+uint32_t dti_frame_inside(const dti_frame *frame, int level)
+{
+    uint32_t atoms = 0;
+    for (int i = 0; i < frame->atom_count; i++)
+        if (frame->atoms[i].link > level) atoms |= UINT32_C(1) << i;
+    return atoms;
+}
+
+uint32_t dti_frame_all(const dti_frame *frame) { return dti_frame_inside(frame, -2); }

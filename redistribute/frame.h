@@ -27,6 +27,15 @@ typedef struct dti_frame {
     dti_atom atoms[DTI_MAX_AXES];  /* largest stride first                                                         */
 } dti_frame;
 
+static inline uint32_t dti_bit(int i) { return UINT32_C(1) << i; }
+
+static inline int dti_bits(uint32_t bits)
+{
+    int count = 0;
+    for (; bits; bits &= bits - 1) count++;
+    return count;
+}
+
 void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout *target,
                     const dti_topology *topology);
 
@@ -34,6 +43,16 @@ void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout
 void dti_frame_dims(dti_frame *frame, const dt_spec *target);
 /* Carve by the cuts of the layout whose axes the atoms refine; digits on atoms not in the mask are open. */
 void dti_frame_cut(const dti_frame *frame, const dti_layout *layout, uint32_t closed, dti_room *room);
+/* All atoms; those along which ranks stay inside a place of a level (-1: the outermost); the product of some atoms' sizes. */
+uint32_t dti_frame_all(const dti_frame *frame);
+uint32_t dti_frame_inside(const dti_frame *frame, int level);
+int dti_frame_size(const dti_frame *frame, uint32_t atoms);
+/* Open the digits on some atoms. */
+void dti_frame_open(const dti_frame *frame, uint32_t atoms, dti_room *room);
+/* Share what a room leaves out over atoms that cut nothing in it: each along the block it divides most evenly. */
+void dti_frame_share(const dti_frame *frame, uint32_t atoms, dti_room *room);
+/* Elements of the largest part along a block. */
+int64_t dti_frame_largest(const dti_frame *frame, const dti_holding *holding, int block);
 /* Which atoms a holding closes. */
 uint32_t dti_frame_closed(const dti_frame *frame, const dti_holding *holding);
 

@@ -77,10 +77,13 @@ dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step)
 
 /* ---- mesh dims --------------------------------------------------------------------------------------------------- */
 
+/* Do ranks that differ along an axis differ along a mesh dim? Both may be products of finer ones. */
 static bool dim_has(const dti_mesh_dim *dim, dti_axis axis)
 {
-    for (int i = 0; i < dim->axis_count; i++)
-        if (axis.stride >= dim->axes[i].stride && axis.stride < dim->axes[i].stride * dim->axes[i].size) return true;
+    for (int i = 0; i < dim->axis_count; i++) {
+        int end = dim->axes[i].stride * dim->axes[i].size;
+        if (axis.stride < end && dim->axes[i].stride < axis.stride * axis.size) return true;
+    }
     return false;
 }
 

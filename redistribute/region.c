@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Regions: views of a holding that are limited to the elements whose holders before and after differ, or not, along
+ * certain axes. All views of one region mean the same elements. */
+#include "redistribute/search.h"
+
+static void set_region(const dti_search *s, const dti_region *r, uint32_t closed, dti_room *room)
+{
+    int number = 0;
+    dti_frame_open(&s->frame, ~(closed | r->axes), room);
+    for (int i = 0; i < s->frame.atom_count; i++) {
+        if (!(r->axes & dti_bit(i))) continue;
+        dti_digit_mode mode = number < r->first ? DTI_CLOSED : number == r->first ? DTI_OTHER : DTI_OPEN;
+        dti_room_set(room, s->frame.atoms[i].axis, mode);
+        number++;
+    }
+}
+
+static int largest_block(const dti_search *s, const dti_holding *holding)
+{
+    int best = 0;
+    for (int b = 1; b < s->frame.block_count; b++)
+        if (dti_frame_largest(&s->frame, holding, b) > dti_frame_largest(&s->frame, holding, best)) best = b;
+    return best;
+}
+
+dti_room *dti_region_view(dti_search *s, const dti_region *r, const dti_room *end, const dti_room *other,
+                          uint32_t also_closed)
+{
+    dti_room *view = dti_search_room(s), modes;
+    dti_room_copy(view, &end->holding);
+    dti_room_copy(&modes, &other->holding);
+    set_region(s, r, also_closed, &modes);
+    dti_room_carve_all(view, &modes.holding);
+    if (r->hi - r->lo < r->pieces) dti_room_part(view, largest_block(s, &view->holding), r->lo, r->hi, r->pieces);
+    return view;
+}

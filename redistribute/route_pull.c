@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routes without sums: a pull from the source to the target. Cut by link class, what ranks of one place need from outside is
+ * fetched once, by the rank there that matches its holder, or in shares, and then spread inside. To other ranks, where many
+ * ask few, each element is fetched by one of them and then spread: a relay. */
+#include "redistribute/search.h"
+
+/* What a rank fetches from outside for its place: what the place needs, as far as it matches the holder's digits inside. */
+static dti_room *fetch_room(dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
+{
+    uint32_t in = dti_frame_inside(frame, level), out = dti_frame_all(frame) & ~in;
+    dti_room *room = dti_search_room(s), need;
+    dti_room_copy(room, &from->holding);
+    dti_frame_open(frame, out, room);
+    dti_room_copy(&need, &to->holding);
+    dti_frame_open(frame, in & dti_frame_closed(frame, &from->holding), &need);
+    dti_room_carve_all(room, &need.holding);
+    return room;
+}
+
+/* Is a step worth cutting at a level? It crosses the border, and ranks inside are to hold the same: what one fetches for all
+ * would else be fetched by each. */
+static bool worth_cutting(const dti_frame *frame, const dti_step *step, int level)
+{
+    bool same = false, out = false;
+    for (int i = 0; i < step->sum_count + step->cut_count + step->copy_count; i++)
+        for (int k = 0; k < frame->atom_count; k++) {
+            if (frame->atoms[k].axis.stride != step->asked[i].stride) continue;
+            same |= frame->atoms[k].link > level && !dti_holding_closes(step->to, step->asked[i]);
+            out |= frame->atoms[k].link <= level;
+        }
+    return same && out;
+}
+
+/* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
+void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                        bool by_link)
+{
+    dti_step whole = dti_search_step(s, frame, from, to, true, 0);
+    for (int level = 0; by_link && frame->aligned && level + 1 < s->plan->topology->level_count; level++) {
+        if (!worth_cutting(frame, &whole, level)) continue;
+        dti_room *fetched = fetch_room(s, frame, from, to, level);
+        dti_search_add(s, route, frame, from, fetched, true, 0);
+        from = fetched;
+        whole = dti_search_step(s, frame, from, to, true, 0);
+    }
+    whole.stage = route->step_count;
+    route->steps[route->step_count++] = whole;
+}
+
+static void offer_pull(dti_search *s, bool by_link)
+{
+    dti_route route = { .step_count = 0 };
+    dti_search_pull(s, &route, &s->frame, s->from, s->to, by_link);
+    if (!by_link || route.step_count > 1) dti_search_offer(s, &route);
+}
+
+void dti_search_pulls(dti_search *s)
+{
+    offer_pull(s, false);
+    if (s->frame.aligned && s->plan->topology->level_count > 1) offer_pull(s, true);
+}
+
+/* ---- to other ranks ---------------------------------------------------------------------------------------------- */
+
+static void offer_across(dti_search *s, dti_route route, const dti_room *from)
+{
+    dti_search_add(s, &route, &s->frame, from, s->to, false, 0);
+    dti_search_offer(s, &route);
+}
+
+/* Each element first to one of its target holders, then to the others. */
+static void offer_relay(dti_search *s, dti_route route, const dti_room *from)
+{
+    uint32_t copies = dti_frame_all(&s->side) & ~dti_frame_closed(&s->side, &s->to->holding);
+    if (!copies) return;
+    dti_room *relay = dti_search_room(s);
+    dti_room_copy(relay, &s->to->holding);
+    dti_frame_share(&s->side, copies, relay);
+    dti_search_add(s, &route, &s->frame, from, relay, false, 0);
+    dti_search_pull(s, &route, &s->side, relay, s->to, true);
+    dti_search_offer(s, &route);
+}
+
+void dti_search_across(dti_search *s)
+{
+    dti_route sums = { .step_count = 0 };
+    dti_room *from = s->from;
+    if (s->summed) {
+        from = dti_search_room(s);
+        dti_room_copy(from, &s->from->holding);
+        dti_frame_share(&s->frame, dti_frame_all(&s->frame) & ~dti_frame_closed(&s->frame, &from->holding), from);
+        dti_search_add(s, &sums, &s->frame, s->from, from, true, s->summed);
+    }
+    offer_across(s, sums, from);
+    offer_relay(s, sums, from);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routes with sums: each element is summed by one rank that both contributes to it and is to hold it, where there is one;
+ * then copied to its other holders. Atoms that are whole in the target, and whole or P in the source, are free: they share
+ * out the summing. By link class the fastest come first. */
+#include "redistribute/search.h"
+
+enum { MAX_CONFLICTS = 3, MAX_PIECES = 64 };
+
+/* Atoms that may share out the summing: they cut neither the holding nor the target. */
+static uint32_t free_atoms(const dti_search *s, const dti_room *from)
+{
+    return dti_frame_all(&s->frame)
+        & ~(dti_frame_closed(&s->frame, &from->holding) | dti_frame_closed(&s->frame, &s->to->holding) | s->kept);
+}
+
+/* Where elements are summed, as far as some atoms decide: by a rank that holds a contribution. */
+static dti_room *sum_at_source(dti_search *s, const dti_room *from, uint32_t atoms)
+{
+    dti_room *room = dti_search_room(s), target;
+    dti_room_copy(room, &from->holding);
+    dti_room_copy(&target, &s->to->holding);
+    dti_frame_open(&s->frame, ~atoms | dti_frame_closed(&s->frame, &from->holding), &target);
+    dti_room_carve_all(room, &target.holding);
+    dti_frame_share(&s->frame, free_atoms(s, from) & atoms, room);
+    return room;
+}
+
+/* The same by a rank that is to hold the result. */
+static dti_room *sum_at_target(dti_search *s)
+{
+    dti_room *room = dti_search_room(s), source;
+    dti_room_copy(room, &s->to->holding);
+    dti_room_copy(&source, &s->from->holding);
+    dti_frame_open(&s->frame, dti_frame_closed(&s->frame, &s->to->holding), &source);
+    dti_room_carve_all(room, &source.holding);
+    dti_frame_share(&s->frame, free_atoms(s, s->from), room);
+    return room;
+}
+
+/* The sums in one step, or one link class after the other, fastest first. Returns where they end. */
+static dti_room *append_sums(dti_search *s, dti_route *route, bool by_link)
+{
+    dti_room *from = s->from;
+    if (!by_link || !s->frame.aligned) {
+        dti_room *to = sum_at_source(s, from, dti_frame_all(&s->frame));
+        dti_search_add(s, route, &s->frame, from, to, true, s->summed);
+        return to;
+    }
+    for (int level = s->plan->topology->level_count - 1; level >= 0; level--) {
+        uint32_t atoms = dti_frame_inside(&s->frame, level - 1) & ~dti_frame_inside(&s->frame, level);
+        if (!(atoms & s->summed)) continue;
+        dti_room *to = sum_at_source(s, from, atoms);
+        dti_search_add(s, route, &s->frame, from, to, true, s->summed & atoms);
+        from = to;
+    }
+    return from;
+}
+
+/* Sums that end at `at`, then the copies; none where every rank then has what it is to hold. */
+static void offer_copies(dti_search *s, dti_route *route, dti_room *at, bool by_link)
+{
+    dti_step copies = dti_search_step(s, &s->frame, at, s->to, true, 0);
+    if (dti_step_moves(&s->frame, &copies)) dti_search_pull(s, route, &s->frame, at, s->to, by_link);
+    else route->steps[route->step_count - 1].to = &s->to->holding;
+    dti_search_offer(s, route);
+}
+
+static void offer_sums(dti_search *s, bool by_link)
+{
+    dti_route route = { .step_count = 0 };
+    dti_room *at = append_sums(s, &route, by_link);
+    offer_copies(s, &route, at, by_link);
+}
+
+static void offer_sum_at_target(dti_search *s)
+{
+    dti_route route = { .step_count = 0 };
+    dti_room *at = sum_at_target(s);
+    dti_search_add(s, &route, &s->frame, s->from, at, true, s->summed);
+    offer_copies(s, &route, at, false);
+}
+
+void dti_search_direct_sum(dti_search *s, dti_route *route)
+{
+    route->step_count = 0;
+    dti_search_add(s, route, &s->frame, s->from, s->to, true, s->summed);
+}
+
+/* ---- balanced sums ----------------------------------------------------------------------------------------------- *
+ * Where axes shard something before and something else after, some elements have a rank that both contributes and is to
+ * hold them; it sums them. Others have not. Of these a part is summed by target holders and the rest, shared evenly, by source holders,
+ * such that no rank receives more than another: with p contributors, h target holders and c holders of both, a rank receives
+ * 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it does not.              */
+
+static bool has_shares(const dti_holding *holding)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].size == 0) return true;
+    return false;
+}
+
+/* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
+static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)
+{
+    uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
+    uint32_t both = r->first == dti_bits(r->axes) ? from & ~to : 0;
+    dti_room *source = dti_region_view(s, r, s->from, s->to, 0), *target = dti_region_view(s, r, s->to, s->from, 0);
+    dti_room *at = at_target ? dti_region_view(s, r, s->to, s->from, both) : dti_region_view(s, r, s->from, s->to, 0);
+    dti_frame_share(&s->frame, dti_frame_all(&s->frame) & ~s->kept & ~(at_target ? to | both : from), at);
+    sums->steps[sums->step_count] = dti_search_step(s, &s->frame, source, at, true, s->summed);
+    copies->steps[copies->step_count] = dti_search_step(s, &s->frame, at, target, true, 0);
+    if (!dti_step_holds(&s->frame, &sums->steps[sums->step_count])) return;
+    sums->steps[sums->step_count++].stage = 0;
+    copies->steps[copies->step_count].gives = s->plan->target->layout->dtype;
+    copies->steps[copies->step_count++].stage = 1;
+}
+
+/* The part of a region without common holders that target holders sum, as a fraction of small numbers. */
+static int target_part(const dti_search *s, int *pieces)
+{
+    uint32_t to = dti_frame_closed(&s->frame, &s->to->holding);
+    int p = dti_frame_size(&s->frame, s->summed), c = dti_frame_size(&s->frame, free_atoms(s, s->from));
+    int h = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~to & ~s->kept);
+    *pieces = c * (p - 1);
+    int part = h * (p - 2) < *pieces ? h * (p - 2) : *pieces;
+    for (int d = *pieces; d > 1; d--)
+        if (part % d == 0 && *pieces % d == 0) part /= d, *pieces /= d;
+    return part;
+}
+
+static void offer_balanced(dti_search *s, uint32_t conflicts)
+{
+    dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
+    int n = dti_bits(conflicts), pieces, part = target_part(s, &pieces);
+    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || has_shares(&s->to->holding)) return;
+    add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, &sums, &copies);
+    for (int i = 0; i < n; i++) {
+        if (part > 0) add_region(s, &(dti_region){ conflicts, i, 0, part, pieces }, true, &sums, &copies);
+        if (part < pieces) add_region(s, &(dti_region){ conflicts, i, part, pieces, pieces }, false, &sums, &copies);
+    }
+    for (int i = 0; i < copies.step_count; i++) sums.steps[sums.step_count++] = copies.steps[i];
+    dti_search_offer(s, &sums);
+}
+
+void dti_search_sums(dti_search *s)
+{
+    bool levels = s->frame.aligned && s->plan->topology->level_count > 1;
+    uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
+    uint32_t conflicts = from & to & ~dti_step_common(&s->frame, &s->from->holding, &s->to->holding);
+    if (conflicts) offer_sum_at_target(s);
+    if (conflicts && !levels && dti_search_done(s)) return;
+    offer_sums(s, false);
+    if (levels) offer_sums(s, true);
+    else if (conflicts && !dti_search_done(s)) offer_balanced(s, conflicts);
+}

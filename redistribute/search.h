@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The search for a route: holdings are built in rooms, steps are made between them, finished routes are offered, and the
+ * best is kept. route.c leads it; route_pull.c and route_sum.c know what can be offered. */
+#ifndef DTI_SEARCH_H
+#define DTI_SEARCH_H
+
+#include "redistribute/plan.h"
+
+enum { DTI_MAX_ROOMS = 64 };
+
+struct dti_search {
+    dt_context *ctx;
+    dt_plan *plan;
+    dti_frame frame;
+    dti_frame side;                /* the target's own atoms; as frame where that is regular                       */
+    uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R (or S) -> P where each rank keeps a share    */
+    int room_count;
+    dti_room rooms[DTI_MAX_ROOMS + 1];
+    dti_room *from, *to;           /* the first and the last holding of every route                                */
+    dti_route best;
+    dti_moves best_moves;
+    const dti_holding *best_to;    /* what ranks hold in the end, by the best route                                */
+    bool found, counted;           /* counted: best_moves is of best                                               */
+};
+
+/* ---- rooms and steps (step.c) -------------------------------------------------------------------------------------- */
+
+/* A room to build a holding in. */
+dti_room *dti_search_room(dti_search *s);
+/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks; summed: which atoms are added up. */
+dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, bool own,
+                         uint32_t summed);
+/* The same as the route's next stage. */
+void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                    bool own, uint32_t summed);
+/* The stage behind a route's last one. */
+int dti_route_stage(const dti_route *route);
+/* Atoms whose digits mean the same in both holdings: a rank need only ask ranks that share them with it. */
+uint32_t dti_step_common(const dti_frame *frame, const dti_holding *from, const dti_holding *to);
+/* Does any rank lack something that a step is to give it; is any to hold something? */
+bool dti_step_moves(const dti_frame *frame, const dti_step *step);
+bool dti_step_holds(const dti_frame *frame, const dti_step *step);
+
+/* ---- regions (region.c) --------------------------------------------------------------------------------------------- *
+ * Where axes shard something in one holding and something else, or nothing, in another, elements fall into regions: by the
+ * first axis along which the rank that has an element is not the one that is to have it; or there is none.            */
+
+typedef struct dti_region {
+    uint32_t axes;                 /* the atoms that tell regions apart                                            */
+    int first;                     /* which of them is the first to differ; their number: none                     */
+    int lo, hi, pieces;            /* the part of the region's elements that is meant                              */
+} dti_region;
+
+/* A region as one end sees it: closed by its own cuts, and the other end's cuts on the region's axes telling the region; those
+ * on other atoms are open, but for also_closed. */
+dti_room *dti_region_view(dti_search *s, const dti_region *region, const dti_room *end, const dti_room *other,
+                          uint32_t also_closed);
+
+/* ---- routes ------------------------------------------------------------------------------------------------------- */
+
+/* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
+void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                     bool by_link);
+/* Offer pulls, and sums with the pulls of their results, between the ends of a regular frame. */
+void dti_search_pulls(dti_search *s);
+void dti_search_sums(dti_search *s);
+/* The route where every rank sums for itself all that it is to hold: more bytes, one step. */
+void dti_search_direct_sum(dti_search *s, dti_route *route);
+/* Offer what leads to other ranks, or to a mesh without common axes. */
+void dti_search_across(dti_search *s);
+/* Take a route if it is better than the best so far. A single route is never counted. */
+void dti_search_offer(dti_search *s, const dti_route *route);
+/* Is the best so far as good as can be: no rank receives more than the mean? */
+bool dti_search_done(dti_search *s);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A step between two holdings: whom a rank asks, in what the elements travel. */
+#include "redistribute/search.h"
+
+/* The room after the last is there to be overwritten: a search that needs so many is full, and fails. */
+dti_room *dti_search_room(dti_search *s)
+{
+    return &s->rooms[s->room_count < DTI_MAX_ROOMS ? s->room_count++ : DTI_MAX_ROOMS];
+}
+
+/* ---- whom a rank asks -------------------------------------------------------------------------------------------- */
+
+static uint32_t atoms_of(const dti_frame *frame, int stride)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (frame->atoms[i].axis.stride == stride) return dti_bit(i);
+    return 0;
+}
+
+/* Atoms closed in two carves of one factor that have the same digits up to there: they name the same pieces. */
+static uint32_t common_digits(const dti_frame *frame, const dti_holding *a, const dti_carve *x, const dti_holding *b,
+                              const dti_carve *y, bool *alike)
+{
+    uint32_t shared = 0;
+    *alike = x->size == y->size && x->inner == y->inner && x->pieces == y->pieces && x->lo == y->lo && x->hi == y->hi;
+    if (x->size != y->size || x->inner != y->inner || (x->size == 0 && !*alike)) return 0;
+    for (int n = 0; n < x->count && n < y->count; n++) {
+        const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
+        *alike &= p->stride == q->stride && p->size == q->size;
+        if (p->stride != q->stride || p->size != q->size) break;
+        if (p->mode == DTI_CLOSED && q->mode == DTI_CLOSED) shared |= atoms_of(frame, p->stride);
+    }
+    return shared;
+}
+
+uint32_t dti_step_common(const dti_frame *frame, const dti_holding *a, const dti_holding *b)
+{
+    uint32_t shared = 0;
+    int i = 0, j = 0;
+    while (i < a->carve_count && j < b->carve_count) {
+        int block = a->carves[i].block < b->carves[j].block ? a->carves[i].block : b->carves[j].block;
+        bool alike = true;
+        for (int k = 0; alike && i + k < a->carve_count && j + k < b->carve_count; k++) {
+            alike = a->carves[i + k].block == block && b->carves[j + k].block == block;
+            if (alike) shared |= common_digits(frame, a, &a->carves[i + k], b, &b->carves[j + k], &alike);
+        }
+        while (i < a->carve_count && a->carves[i].block == block) i++;
+        while (j < b->carve_count && b->carves[j].block == block) j++;
+    }
+    return shared;
+}
+
+/* Atoms that cut nothing before a step and only share out after it. */
+static uint32_t shared_out(const dti_frame *frame, const dti_holding *from, const dti_holding *to)
+{
+    uint32_t shares = 0, cuts = 0;
+    for (int c = 0; c < to->carve_count; c++)
+        for (int d = to->carves[c].first; d < to->carves[c].first + to->carves[c].count; d++)
+            for (int i = 0; i < frame->atom_count; i++)
+                if (frame->atoms[i].axis.stride == to->digits[d].stride && to->digits[d].mode == DTI_CLOSED)
+                    *(to->carves[c].size ? &cuts : &shares) |= dti_bit(i);
+    return shares & ~cuts & ~dti_frame_closed(frame, from);
+}
+
+static void list_axes(const dti_frame *frame, uint32_t atoms, dti_axis *axes, int *at, int *count)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (atoms & dti_bit(i)) axes[(*at)++] = frame->atoms[i].axis, ++*count;
+}
+
+static dt_dtype sums_in(dt_dtype dtype) { return dtype == DT_BF16 || dtype == DT_F16 ? DT_F32 : dtype; }
+
+static dt_dtype smaller(dt_dtype a, dt_dtype b) { return dt_dtype_bytes(b) < dt_dtype_bytes(a) ? b : a; }
+
+/* What is summed travels as it is, and what is only moved as the smaller of both dtypes, to the last step. */
+static void set_dtypes(const dti_search *s, uint32_t summed, bool last, dti_step *step)
+{
+    dt_dtype source = s->plan->source->layout->dtype, target = s->plan->target->layout->dtype;
+    dt_dtype moved = s->summed ? target : smaller(source, target);
+    step->travels = summed ? source : moved;
+    step->sums_in = summed ? sums_in(source) : DT_DTYPE_DEFAULT;
+    step->gives = last ? target : summed && (s->summed & ~summed) ? source : moved;
+}
+
+/* How many ranks that differ in some atoms, which nothing closes, are to hold an element: but for its holders' own digit
+ * where it is only for others. */
+static int takers(const dti_frame *frame, uint32_t atoms, const dti_holding *to)
+{
+    int count = dti_frame_size(frame, atoms);
+    for (int d = 0; d < to->digit_count; d++) {
+        uint32_t atom = atoms_of(frame, to->digits[d].stride);
+        if (to->digits[d].mode == DTI_OTHER && (atom & atoms))
+            count = count / to->digits[d].size * (to->digits[d].size - 1);
+    }
+    return count;
+}
+
+/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share out a
+ * sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
+dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, bool own,
+                          uint32_t summed)
+{
+    dti_step step = {
+        .from = &from->holding, .to = &to->holding, .own = own, .summed_ranks = dti_frame_size(frame, summed),
+    };
+    set_dtypes(s, summed, to == s->to, &step);
+    uint32_t cut = dti_frame_closed(frame, step.from) & ~summed, next = dti_frame_closed(frame, step.to);
+    uint32_t asked = own ? (summed | cut | next) & ~s->kept & ~dti_step_common(frame, step.from, step.to)
+                         : dti_frame_all(frame);
+    if (summed) asked &= ~shared_out(frame, step.from, step.to) | summed;
+    int at = 0;
+    list_axes(frame, asked & summed, step.asked, &at, &step.sum_count);
+    list_axes(frame, asked & cut, step.asked, &at, &step.cut_count);
+    list_axes(frame, asked & ~summed & ~cut, step.asked, &at, &step.copy_count);
+    step.takers = own ? takers(frame, asked & ~next, step.to)
+                      : to->holding.ranks / dti_frame_size(&s->side, dti_frame_closed(&s->side, step.to));
+    step.kind = dti_step_kind(frame, &step);
+    return step;
+}
+
+void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                     bool own, uint32_t summed)
+{
+    dti_step *step = &route->steps[route->step_count];
+    *step = dti_search_step(s, frame, from, to, own, summed);
+    step->stage = dti_route_stage(route);
+    route->step_count++;
+}
+
+int dti_route_stage(const dti_route *route)
+{
+    return route->step_count ? route->steps[route->step_count - 1].stage + 1 : 0;
+}
+
+bool dti_step_moves(const dti_frame *frame, const dti_step *step)
+{
+    for (int i = 0; i < step->to->ranks; i++) {
+        dti_volume v = dti_step_volume(frame, step, NULL, dti_holding_member(step->to, i));
+        if (v.to > v.kept) return true;
+    }
+    return false;
+}
+
+bool dti_step_holds(const dti_frame *frame, const dti_step *step)
+{
+    for (int i = 0; i < step->to->ranks; i++)
+        if (dti_step_volume(frame, step, NULL, dti_holding_member(step->to, i)).to) return true;
+    return false;
+}
