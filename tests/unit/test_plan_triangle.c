@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The triangle: no detour is cheaper. For all placements a, b, c of a tensor, a -> c moves no more than a -> b and
- * b -> c together: with R and S by the busiest receiver and in all, on every shape; with P in all, on even shapes, unless
- * a and c are P along a mesh dim where b is not, for then a -> c keeps apart what the detour adds up. */
+ * b -> c together: with R and S by the busiest receiver and in all, on every shape; with P in all, on even shapes,
+ * unless a and c are P along a mesh dim where b is not, for then a -> c keeps apart what the detour adds up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
