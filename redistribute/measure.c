@@ -41,7 +41,7 @@ static bool shares_apart(const dti_step *step)
 /* Elements of a rank's that its group is to hold: all, or those of the group's share. */
 static int64_t offered(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
 {
-    if (!step->maps && !shares_apart(step)) return dti_step_held(frame, step, memo, rank);
+    if (!step->maps && !(step->own && shares_apart(step))) return dti_step_held(frame, step, memo, rank);
     dti_room wanted;
     dti_step all = *step;
     dti_room_copy(&wanted, step->to);
