@@ -108,8 +108,10 @@ typedef struct line { int count; char **words; int at; } line;
 static int find_option(const tool_command *command, const char *word)
 {
     size_t length = strcspn(word, "=");
-    for (int i = 0; i < command->option_count; i++)
-        if (strlen(command->options[i].name) == length && strncmp(command->options[i].name, word, length) == 0) return i;
+    for (int i = 0; i < command->option_count; i++) {
+        const char *name = command->options[i].name;
+        if (strlen(name) == length && strncmp(name, word, length) == 0) return i;
+    }
     return -1;
 }
 
@@ -144,7 +146,8 @@ static int read_call(const tool_command *command, line *rest, tool_call *call)
         else status = tool_fail(command->name, TOOL_USAGE, "unexpected argument \"%s\"", word);
     }
     if (status == TOOL_OK && n < command->argument_count)
-        status = tool_fail(command->name, TOOL_USAGE, "expected %s; see dt %s --help", command->arguments, command->name);
+        status = tool_fail(command->name, TOOL_USAGE, "expected %s; see dt %s --help", command->arguments,
+                           command->name);
     return status;
 }
 

@@ -196,7 +196,8 @@ static void put_cost(FILE *out, dt_context *ctx, const dt_plan_cost *cost)
     fprintf(out, "bytes\t%lld\treceived by the busiest rank\n", (long long)cost->bytes);
     fprintf(out, "bound\t%lld\tratio %.6g\n", (long long)cost->lower_bound, cost->ratio);
     fprintf(out, "sent\t%lld\tby the busiest sender\n", (long long)cost->sent);
-    fprintf(out, "total\t%lld\treceived by all ranks, bound %lld\n", (long long)cost->total, (long long)cost->total_bound);
+    fprintf(out, "total\t%lld\treceived by all ranks, bound %lld\n", (long long)cost->total,
+            (long long)cost->total_bound);
     for (int i = 0; i < cost->link_count && cost->link_count > 1; i++)
         fprintf(out, "%s\t%lld\tover this link, sent %lld\n", dt_topology_link_name(ctx, i),
                 (long long)cost->link_bytes[i], (long long)cost->link_sent[i]);
@@ -319,7 +320,8 @@ static int plan_and_print(const tool_call *call, dt_context *ctx)
 static int redistribute_run(const tool_call *call)
 {
     int ranks;
-    if (!call->values[OPTION_MESH]) return tool_fail(call->command, TOOL_USAGE, "expected --mesh, the mesh of SOURCE; see dt redistribute --help");
+    if (!call->values[OPTION_MESH])
+        return tool_fail(call->command, TOOL_USAGE, "expected --mesh, the mesh of SOURCE; see dt redistribute --help");
     if (call->values[OPTION_RUN])
         return tool_fail(call->command, TOOL_FAILED, "--run: this version plans and does not run");
     int status = count_ranks(call, &ranks);
@@ -336,9 +338,9 @@ const tool_command dt_redistribute_command = {
     .summary = "how one spec becomes another, and what that costs",
     .arguments = "SOURCE TARGET",
     .argument_count = 2,
-    .details = "SOURCE and TARGET are specs, f32[16,8,12]@y:S(0),x:S(2). TARGET may be placements alone, x:S(1),*: SOURCE's\n"
-               "tensor placed so, where * stands for the mesh dims not named, as they are in SOURCE.\n"
-               "--to-at without --to-mesh takes other ranks of SOURCE's mesh; without --to-at they are those of --at.\n",
+    .details = "SOURCE and TARGET are specs, f32[16,8,12]@y:S(0),x:S(2). TARGET may be placements alone, x:S(1),*:\n"
+               "SOURCE's tensor placed so, where * stands for the mesh dims not named, as they are in SOURCE.\n"
+               "--to-at without --to-mesh takes other ranks of SOURCE's mesh; without both they are those of --at.\n",
     .options = options,
     .option_count = OPTION_COUNT,
     .run = redistribute_run,

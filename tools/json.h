@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes one JSON value, a line per member. Knows no values; nesting and commas are its whole state. Texts are ASCII: any
- * other byte is written as U+FFFD, so what comes out is always valid. */
+ * Writes one JSON value, a line per member. Knows no values; nesting and commas are its whole state. Texts are ASCII:
+ * any other byte is written as U+FFFD, so what comes out is always valid. */
 #ifndef DT_JSON_H
 #define DT_JSON_H
 

@@ -14,8 +14,8 @@ LONG = 100      # seconds in which the largest worlds must be planned
 # each step; other keys: equal to what stands there.
 PLANS = [
     ("acceptance", "x=4,y=2", "f32[16,8,12]@y:S(0),x:S(2)", "f32[16,8,12]@x:S(1),y:S(1)", [],
-     {"steps": ["all_to_all"], "ratio": 1, "peak_bytes": 2 * 16 * 8 * 12 * 4 // 8, "source": "f32[16,8,12]@x:S(2),y:S(0)",
-      "target": "f32[16,8,12]@x:S(1),y:S(1)", "bytes": 672, "sent": 672, "lower_bound": 672, "total": 8 * 672}),
+     {"steps": ["all_to_all"], "ratio": 1, "peak_bytes": 2 * 16 * 8 * 12 * 4 // 8,
+      "source": "f32[16,8,12]@x:S(2),y:S(0)", "target": "f32[16,8,12]@x:S(1),y:S(1)", "bytes": 672, "sent": 672, "lower_bound": 672, "total": 8 * 672}),
     ("placements alone", "x=4,y=2", "f32[16,8,12]@y:S(0),x:S(2)", "x:S(1),y:S(1)", [],
      {"steps": ["all_to_all"], "ratio": 1, "target": "f32[16,8,12]@x:S(1),y:S(1)"}),
     ("a star keeps the rest", "x=4,y=2", "f32[16,8]@y:S(0),x:S(1)", "x:R,*", [],
@@ -71,7 +71,8 @@ PLANS = [
     # Worlds and sizes.
     ("3 ranks", "tp=3", "f32[13,5]@tp:S(0)", "tp:S(1)", [], {"steps": ["all_to_all"], "ratio": 1}),
     ("5 ranks", "tp=5", "f32[13,5]@tp:S(0)", "", [], {"steps": ["all_gather"], "ratio": 1}),
-    ("7 ranks", "tp=7", "f32[14,7]@tp:P", "tp:S(0)", [], {"steps": ["reduce_scatter"], "ratio": 1, "bytes": 6 * 2 * 7 * 4}),
+    ("7 ranks", "tp=7", "f32[14,7]@tp:P", "tp:S(0)", [],
+     {"steps": ["reduce_scatter"], "ratio": 1, "bytes": 6 * 2 * 7 * 4}),
     ("uneven: 13 over 4", "tp=4", "f32[13,3]@tp:S(0)", "", [], {"bytes": 10 * 3 * 4, "ratio": 1}),
     ("empty pieces: 2 over 4", "tp=4", "f32[2,8]@tp:S(0)", "", [], {"bytes": 2 * 8 * 4, "ratio": 1}),
     ("no elements", "tp=4", "f32[0,8]@tp:S(0)", "tp:S(1)", [], {"bytes": 0, "total": 0, "ratio": 1}),
@@ -116,7 +117,8 @@ REFUSALS = [
     ("a mesh in no notation", ["redistribute", "--mesh=x=4,", "f32[4]", "x:R"], 1, "column 5", {}),
     ("a mesh of size 0", ["redistribute", "--mesh=x=0", "f32[4]", "x:R"], 1, "expected a size from 1", {}),
     ("a mesh dim twice", ["redistribute", "--mesh=x=2,x=2", "f32[4]", "x:R"], 1, "twice", {}),
-    ("a mesh too large", ["redistribute", "--mesh=x=65536,y=65536", "f32[4]", "x:R"], 1, "at most 2147483647 ranks", {}),
+    ("a mesh too large", ["redistribute", "--mesh=x=65536,y=65536", "f32[4]", "x:R"], 1,
+     "at most 2147483647 ranks", {}),
     ("sizes that are not the ranks", ["redistribute", *M, "--ranks=9", "f32[4]", "x:R"], 1, "product is 9", {}),
     ("a target mesh of other size", ["redistribute", *M, "--to-mesh=a=4", "f32[4]", "f32[4]"], 1, "product is 8", {}),
     ("an unknown dim in --at", ["redistribute", *M, "--at=z=0", "f32[4]", "x:R"], 1, 'no dim "z"', {}),
