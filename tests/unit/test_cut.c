@@ -392,6 +392,28 @@ static void test_repeat(void)
     dti_set_fini(&out);
 }
 
+/* Few parts in every order, touching or not. */
+static void test_sort(void)
+{
+    for (int gaps = 0; gaps < 4; gaps++)
+        for (int order = 0; order < 6; order++) {
+            int lo[3] = { 0, 2 + (gaps & 1), 5 + (gaps & 1) + (gaps >> 1) }, first = order / 2, second;
+            second = (first + 1 + order % 2) % 3;
+            int turn[3] = { first, second, 3 - first - second };
+            bitmap map;
+            dti_set set;
+            memset(&map, 0, sizeof map);
+            dti_set_init(&set);
+            for (int i = 0; i < 3; i++) {
+                dti_set_scatter(&set, lo[turn[i]], lo[turn[i]] + 2 + (turn[i] == 1));
+                memset(map.at + lo[i], true, i == 1 ? 3 : 2);
+            }
+            dti_set_sort(&set);
+            expect_set(&set, &map, "sort");
+            dti_set_fini(&set);
+        }
+}
+
 static void test_lost(void)
 {
     dti_set a, b, both;
@@ -422,6 +444,7 @@ static const test_row rows[] = {
     { "views", test_views },
     { "sets", test_sets },
     { "repeat", test_repeat },
+    { "sort", test_sort },
     { "lost", test_lost },
 };
 

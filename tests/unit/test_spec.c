@@ -573,6 +573,13 @@ static void test_same_hash(void)
         dt_context_destroy(&ctx);
         dt_context_destroy(&apart);
     }
+    dt_context *ctx = context_of(8), *apart = context_of(8);
+    const dt_spec *a = dt_spec_parse(dt_mesh_create(ctx, "dp=2,tp=4"), "f32[8]@dp:S(0)");
+    const dt_spec *b = dt_spec_parse(dt_mesh_create(apart, "dp=2,tq=4"), "f32[8]@dp:S(0)");
+    dti_table_add(&dti_spec_state_get(ctx)->specs, b->hash, (void *)(uintptr_t)a);
+    expect(dt_spec_parse(dt_mesh_create(ctx, "dp=2,tq=4"), "f32[8]@dp:S(0)") != a, "meshes are told apart");
+    dt_context_destroy(&ctx);
+    dt_context_destroy(&apart);
 }
 
 /* Text in a loop costs no memory after its first round. */
@@ -594,6 +601,8 @@ static void test_loop(void)
         if (i == 2) before = ctx->arena.total;
     }
     expect(ctx->arena.total == before, "%zu bytes became %zu", before, ctx->arena.total);
+    expect(dti_spec_state_get(ctx)->texts.count == 12, "%zu texts of 12 are remembered",
+           dti_spec_state_get(ctx)->texts.count);
     dt_context_destroy(&ctx);
 }
 
