@@ -3,6 +3,7 @@
  * Interval lists. Every operation is one pass over its operands. */
 #include "placements/set.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@ static dti_interval *intervals(dti_set *set) { return set->capacity ? set->heap 
 
 static bool set_grow(dti_set *set)
 {
-    int capacity = set->capacity ? 2 * set->capacity : 4 * DTI_SET_FEW;
-    dti_interval *heap = realloc(set->heap, (size_t)capacity * sizeof *heap);
+    bool fits = set->capacity <= INT_MAX / 2;
+    int capacity = !fits ? 0 : set->capacity ? 2 * set->capacity : 4 * DTI_SET_FEW;
+    dti_interval *heap = fits ? realloc(set->heap, (size_t)capacity * sizeof *heap) : NULL;
     if (!heap) {
         set->lost = true;
         return false;
