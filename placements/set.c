@@ -95,6 +95,22 @@ void dti_set_intersect(const dti_set *a, const dti_set *b, dti_set *out)
     }
 }
 
+void dti_set_subtract(const dti_set *a, const dti_set *b, dti_set *out)
+{
+    const dti_interval *x = dti_set_at(a), *y = dti_set_at(b);
+    dti_set_clear(out);
+    out->lost |= a->lost | b->lost;
+    for (int i = 0, j = 0; i < a->n; i++) {
+        int64_t lo = x[i].lo;
+        while (j < b->n && y[j].hi <= lo) j++;
+        for (int k = j; k < b->n && y[k].lo < x[i].hi; k++) {
+            dti_set_append(out, lo, y[k].lo);
+            lo = y[k].hi;
+        }
+        dti_set_append(out, lo, x[i].hi);
+    }
+}
+
 static int by_begin(const void *a, const void *b)
 {
     const dti_interval *x = a, *y = b;

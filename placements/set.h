@@ -41,6 +41,8 @@ int64_t dti_set_count(const dti_set *set);
 int64_t dti_set_shared(const dti_set *a, const dti_set *b);
 /* out = a and b; out is another set. */
 void dti_set_intersect(const dti_set *a, const dti_set *b, dti_set *out);
+/* out = a without b; out is another set. */
+void dti_set_subtract(const dti_set *a, const dti_set *b, dti_set *out);
 /* Sort the intervals and join what touches: for sets made of disjoint parts in any order. */
 void dti_set_sort(dti_set *set);
 /* Add [lo, hi) in any order; dti_set_sort must follow. */

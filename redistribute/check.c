@@ -5,6 +5,7 @@
  * element of its part of the target, the sum of what was due. Source and target are read from the specs, not from the
  * holdings that the plan was made of. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "redistribute/plan.h"
 
@@ -14,7 +15,7 @@ typedef struct trial {
     const dt_plan *plan;
     dti_frame frame, side;         /* side: the target's own atoms                                                 */
     int world;
-    cell *now, *next;              /* [world][elements]                                                            */
+    cell *first, *now, *next;      /* [world][elements]; first: as `now` was before the first step                 */
     int rank;
     const dti_map *maps;           /* of the part at hand                                                          */
     const char *broken;
@@ -130,9 +131,9 @@ static bool put_sources(trial *t)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-static void take(trial *t, int from, int64_t element)
+static void take(trial *t, const dti_pull *pull, int64_t element)
 {
-    const cell *have = at(t, t->now, from, element);
+    const cell *have = at(t, pull->early ? t->first : t->now, pull->rank, element);
     cell *get = at(t, t->next, t->rank, element);
     if (!have->held) t->broken = "asks a rank for an element that it does not hold";
     if (get->held && get->count == 0) t->broken = "takes an element in two steps at once";
@@ -147,7 +148,7 @@ static void walk_block(walk *w, int block, int64_t element)
 {
     const dti_frame *frame = &w->t->frame;
     if (block == frame->block_count) {
-        if (w->seen >= w->pull->first && w->seen < w->pull->first + w->pull->count) take(w->t, w->pull->rank, element);
+        if (w->seen >= w->pull->first && w->seen < w->pull->first + w->pull->count) take(w->t, w->pull, element);
         w->seen++;
         return;
     }
@@ -256,6 +257,7 @@ static bool try_end(trial *t)
 static bool try_plan(trial *t)
 {
     if (!put_sources(t)) return false;
+    memcpy(t->first, t->now, (size_t)(t->world * t->frame.elements) * sizeof *t->now);
     for (int i = 0, n; i < t->plan->step_count && !t->broken; i += n) {
         n = dti_stage_steps(t->plan, i);
         if (!try_stage(t, &t->plan->steps[i], n)) return false;
@@ -272,9 +274,11 @@ dt_status dt_plan_check(const dt_plan *plan)
     dti_plan_frame(plan, &t.frame);
     dti_frame_init(&t.side, t.frame.target, t.frame.target, plan->topology);
     size_t cells = (size_t)t.world * (size_t)t.frame.elements + 1;
+    t.first = calloc(cells, sizeof *t.first);
     t.now = calloc(cells, sizeof *t.now);
     t.next = calloc(cells, sizeof *t.next);
-    bool done = t.now && t.next && try_plan(&t);
+    bool done = t.first && t.now && t.next && try_plan(&t);
+    free(t.first);
     free(t.now);
     free(t.next);
     if (!done) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to try %s -> %s", plan->source->text, plan->target->text);

@@ -281,3 +281,10 @@ bool dti_holding_equal(const dti_holding *a, const dti_holding *b)
         if (!carves_equal(a, &a->carves[i], b, &b->carves[i])) return false;
     return true;
 }
+
+bool dti_holding_shares(const dti_holding *holding)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].size == 0) return true;
+    return false;
+}

@@ -73,6 +73,8 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
 int dti_holding_member(const dti_holding *holding, int index);
 /* Is it built alike: the same carves of the same ranks? */
 bool dti_holding_equal(const dti_holding *a, const dti_holding *b);
+/* Is anything in it carved by count? */
+bool dti_holding_shares(const dti_holding *holding);
 /* Does a rank's digit on this axis restrict what it holds? */
 bool dti_holding_closes(const dti_holding *holding, dti_axis axis);
 

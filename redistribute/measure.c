@@ -52,12 +52,23 @@ static int64_t offered(const dti_frame *frame, const dti_step *step, dti_memo *m
     return dti_step_volume(frame, &all, NULL, rank).kept;
 }
 
+/* What ranks that have it since earlier do not ask of a rank; but its own, which is no asking. */
+static int64_t not_asked(const dti_frame *frame, const dti_step *step, int rank)
+{
+    int64_t count = 0;
+    for (int i = 0; step->early && i < step->early->ranks; i++) {
+        int taker = dti_holding_member(step->early, i);
+        if (taker != rank) count += dti_early_volume(frame, step, taker, rank);
+    }
+    return count;
+}
+
 /* All that is asked of a rank and its copies, shared among them by the cut. */
 int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
 {
     if (!dti_holding_has(step->from, rank)) return 0;
     const dti_axis *copies = step->asked + step->sum_count + step->cut_count;
-    int64_t asked = offered(frame, step, memo, rank) * step->takers;
+    int64_t asked = offered(frame, step, memo, rank) * step->takers - not_asked(frame, step, rank);
     int offset = rank - step->from->base, count = 1, anchor = rank;
     for (int i = 0; i < step->copy_count; i++) {
         anchor -= dti_axis_digit(copies[i], offset) * copies[i].stride;

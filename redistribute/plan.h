@@ -18,6 +18,7 @@ typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; } dt
 
 typedef struct dti_step {
     const dti_holding *from, *to;
+    const dti_holding *early;      /* what ranks have since before `from`, and need not ask for; NULL: nothing      */
     const dti_map *maps;           /* per block; NULL: the identity                                                */
     int stage;                     /* steps of one stage run at once, each over elements of its own                */
     int summed_ranks;              /* contributions per element that are added; 1: a plain pull                    */
@@ -66,6 +67,7 @@ typedef struct dti_pull {
     int contribution;              /* which of the contributions; 0 where nothing is summed                        */
     const dti_set *sets;           /* per block, in the target's numbers; the elements are their product           */
     int64_t first, count;          /* of these, row-major, only elements first .. first + count - 1                */
+    bool early;                    /* from what the rank has in `early`, not in `from`                             */
 } dti_pull;
 
 typedef void (*dti_pull_fn)(const dti_pull *pull, void *arg);
@@ -98,6 +100,8 @@ typedef struct dti_volume { int64_t to, kept; } dti_volume;
 dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
 /* The same of two ranks: elements that the taker is to hold, of these those that the holder holds. */
 dti_volume dti_pair_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int taker, int holder);
+/* Of what one rank is to hold and another holds, elements that the first has since earlier. */
+int64_t dti_early_volume(const dti_frame *frame, const dti_step *step, int taker, int holder);
 /* Elements that a rank holds before a step. */
 int64_t dti_step_held(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
 

@@ -14,7 +14,8 @@ typedef struct asking {
     const dti_step *step;
     int rank, anchor;              /* anchor: the rank with digit 0 on every axis asked along                      */
     int copies;                    /* ranks of one class                                                           */
-    dti_set to[DTI_MAX_BLOCKS], from[DTI_MAX_BLOCKS], shared[DTI_MAX_BLOCKS];
+    bool has_early;                /* steps with `early` have no copies                                            */
+    dti_set to[DTI_MAX_BLOCKS], from[DTI_MAX_BLOCKS], shared[DTI_MAX_BLOCKS], early[DTI_MAX_BLOCKS];
     dti_pull_fn fn;
     void *arg;
 } asking;
@@ -55,8 +56,39 @@ static int64_t share(const asking *a, const dti_set *to, dti_set *shared)
 static void emit(const asking *a, int class, int rank, int64_t first, int64_t count)
 {
     int cuts = axes_size(a->step->asked + a->step->sum_count, a->step->cut_count);
-    dti_pull pull = { rank, class / cuts, a->shared, first, count };
+    dti_pull pull = { rank, class / cuts, a->shared, first, count, false };
     a->fn(&pull, a->arg);
+}
+
+static int64_t product(const asking *a, const dti_set *sets)
+{
+    int64_t count = 1;
+    for (int b = 0; b < a->frame->block_count; b++) count *= dti_set_count(&sets[b]);
+    return count;
+}
+
+/* The same without what the rank has since earlier: block by block what lies outside that, inside it in the blocks before. */
+static void emit_rest(asking *a, int class, int rank)
+{
+    dti_set shared;
+    for (int b = 0; b < a->frame->block_count; b++) {
+        shared = a->shared[b];
+        dti_set_init(&a->shared[b]);
+        dti_set_subtract(&shared, &a->early[b], &a->shared[b]);
+        int64_t count = product(a, a->shared);
+        if (count) emit(a, class, rank, 0, count);
+        dti_set_intersect(&shared, &a->early[b], &a->shared[b]);
+        dti_set_fini(&shared);
+    }
+}
+
+/* What the rank has since earlier comes from there. */
+static void emit_early(asking *a)
+{
+    if (!a->has_early) return;
+    for (int b = 0; b < a->frame->block_count; b++) dti_set_intersect(&a->to[b], &a->early[b], &a->shared[b]);
+    dti_pull pull = { a->rank, 0, a->shared, 0, product(a, a->shared), true };
+    if (pull.count) a->fn(&pull, a->arg);
 }
 
 /* ---- classes with copies ----------------------------------------------------------------------------------------- */
@@ -137,7 +169,8 @@ static void ask_class(asking *a, int class)
         dti_step_from(a->frame, a->step, b, class_rank(a, class, 0), &a->from[b]);
     int64_t count = share(a, a->to, a->shared);
     if (count == 0) return;
-    if (in_class(a, class, a->rank)) emit(a, class, a->rank, 0, count);
+    if (a->has_early) emit_rest(a, class, in_class(a, class, a->rank) ? a->rank : class_rank(a, class, 0));
+    else if (in_class(a, class, a->rank)) emit(a, class, a->rank, 0, count);
     else if (a->copies == 1) emit(a, class, class_rank(a, class, 0), 0, count);
     else ask_copies(a, class, count);
 }
@@ -145,7 +178,8 @@ static void ask_class(asking *a, int class)
 static bool any_lost(const asking *a)
 {
     bool lost = false;
-    for (int b = 0; b < a->frame->block_count; b++) lost |= a->to[b].lost | a->from[b].lost | a->shared[b].lost;
+    for (int b = 0; b < a->frame->block_count; b++) 
+        lost |= a->to[b].lost | a->from[b].lost | a->shared[b].lost | a->early[b].lost;
     return lost;
 }
 
@@ -155,6 +189,8 @@ static void init_sets(asking *a)
         dti_set_init(&a->to[b]);
         dti_set_init(&a->from[b]);
         dti_set_init(&a->shared[b]);
+        dti_set_init(&a->early[b]);
+        if (a->has_early) dti_holding_set(a->step->early, b, a->frame->blocks[b], a->rank, &a->early[b]);
         dti_step_to(a->frame, a->step, b, a->rank, &a->to[b]);
     }
 }
@@ -165,6 +201,7 @@ static void fini_sets(asking *a)
         dti_set_fini(&a->to[b]);
         dti_set_fini(&a->from[b]);
         dti_set_fini(&a->shared[b]);
+        dti_set_fini(&a->early[b]);
     }
 }
 
@@ -178,7 +215,9 @@ bool dti_step_pulls(const dti_frame *frame, const dti_topology *topology, const 
     for (int i = 0; i < axes && step->own; i++)
         a.anchor -= dti_axis_digit(step->asked[i], rank - step->from->base) * step->asked[i].stride;
     a.copies = axes_size(step->asked + class_axes(step), step->copy_count);
+    a.has_early = step->early && dti_holding_has(step->early, rank);
     init_sets(&a);
+    emit_early(&a);
     for (int class = 0; class < axes_size(step->asked, class_axes(step)) && !any_lost(&a); class++) ask_class(&a, class);
     bool lost = any_lost(&a);
     fini_sets(&a);

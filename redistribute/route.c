@@ -39,18 +39,20 @@ static dti_moves count(const dti_search *s, const dti_route *route)
     return dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
 }
 
-/* Fewer bytes on the slowest class, then on the others, then in all; then by the busiest sender, then fewer steps. */
+/* Fewer bytes on the slower classes, slowest first, by the busiest receiver; then by all ranks, then by the busiest of all
+ * classes; to other ranks rather by the busiest receiver, then the busiest sender; then fewer steps. */
 static bool fewer_bytes(const dti_search *s, const dti_route *route, const dti_moves *moves)
 {
     const dti_moves *best = &s->best_moves;
     for (int l = 0; l + 1 < s->plan->topology->level_count; l++)
         if (moves->link[l] != best->link[l]) return moves->link[l] < best->link[l];
+    if (s->frame.regular && moves->total != best->total) return moves->total < best->total;
     if (moves->received != best->received) return moves->received < best->received;
-    if (moves->total != best->total) return moves->total < best->total;
     if (!s->frame.regular) {
         int64_t sent = busiest_sender(s, route), least = busiest_sender(s, &s->best);
         if (sent != least) return sent < least;
     }
+    if (moves->total != best->total) return moves->total < best->total;
     return route->step_count < s->best.step_count;
 }
 
@@ -166,7 +168,18 @@ static bool splits_to_partial(const dti_search *s)
     return false;
 }
 
-/* The least time among routes within a tenth of the fewest bytes; below --dt-small bytes among all. */
+static int64_t largest_part(const dti_search *s)
+{
+    dti_step step = { .from = &s->from->holding, .to = &s->to->holding };
+    int64_t most = 0;
+    for (int i = 0; i < step.from->ranks; i++) {
+        int64_t held = dti_step_held(&s->frame, &step, NULL, dti_holding_member(step.from, i));
+        if (held > most) most = held;
+    }
+    return most * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+}
+
+/* The least time among routes within a tenth of the fewest bytes; among all where parts are small. */
 static void prefer_time(dti_search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
@@ -174,7 +187,7 @@ static void prefer_time(dti_search *s)
     dti_route direct;
     dti_search_direct_sum(s, &direct);
     dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, direct.steps, 1);
-    bool small = moves.received < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+    bool small = largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
     if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
     if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
     s->best = direct;
@@ -228,6 +241,7 @@ static bool keep_best(dti_search *s)
     for (int i = 0; i < n && kept; i++) {
         steps[i] = s->best.steps[i];
         steps[i].from = frozen(s, s->best.steps, steps, i, s->best.steps[i].from);
+        if (steps[i].early) steps[i].early = steps[0].from;
         steps[i].to = s->best.steps[i].from == s->best.steps[i].to ? steps[i].from
                     : frozen(s, s->best.steps, steps, i, s->best.steps[i].to);
         kept = steps[i].from && steps[i].to;

@@ -5,6 +5,8 @@
  * ask few, each element is fetched by one of them and then spread: a relay. */
 #include "redistribute/search.h"
 
+enum { MAX_REGIONS = 3 };
+
 /* What a rank fetches from outside for its place: what the place needs, as far as it matches the holder's digits inside. */
 static dti_room *fetch_room(dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
 {
@@ -32,19 +34,64 @@ static bool worth_cutting(const dti_frame *frame, const dti_step *step, int leve
     return same && out;
 }
 
-/* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
+/* Atoms inside a place along which neither holding is cut: all ranks there need the same and have the same. */
+static uint32_t idle_inside(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
+{
+    uint32_t cut = dti_frame_closed(frame, &from->holding) | dti_frame_closed(frame, &to->holding);
+    return dti_frame_inside(frame, level) & ~cut & ~s->kept;
+}
+
+/* Where all ranks of a place need the same from outside, each fetches a share and they gather. What a rank has it does not
+ * fetch: there is a region for each atom across the border, of what it lacks along that one first, and one of what it has. */
+static void fetch_shares(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                         int level)
+{
+    uint32_t in = dti_frame_inside(frame, level), closed = dti_frame_closed(frame, &from->holding);
+    uint32_t same = dti_step_common(frame, &from->holding, &to->holding);
+    dti_region region = { .axes = closed & ~same & ~in, .hi = 1, .pieces = 1 };
+    int n = dti_bits(region.axes), stage = dti_route_stage(route);
+    dti_room *fetched[MAX_REGIONS + 1];
+    for (region.first = 0; region.first <= n; region.first++) {
+        dti_room *at = dti_region_view(s, &region, to, from, closed & (in | same));
+        if (region.first < n) dti_frame_share(frame, idle_inside(s, frame, from, to, level), at);
+        dti_search_add(s, route, frame, from, at, true, 0);
+        route->steps[route->step_count - 1].stage = stage;
+        fetched[region.first] = at;
+    }
+    for (region.first = 0; region.first <= n; region.first++) {
+        dti_search_add(s, route, frame, fetched[region.first], dti_region_view(s, &region, to, from, closed & same), true, 0);
+        route->steps[route->step_count - 1].stage = stage + 1;
+        route->steps[route->step_count - 1].gives = s->plan->target->layout->dtype;
+    }
+}
+
+/* Only where nothing that cuts before cuts otherwise after, and at the last border. */
+static bool can_share(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
+{
+    uint32_t before = dti_frame_closed(frame, &from->holding), after = dti_frame_closed(frame, &to->holding);
+    uint32_t same = dti_step_common(frame, &from->holding, &to->holding);
+    uint32_t across = before & ~same & ~dti_frame_inside(frame, level);
+    return idle_inside(s, frame, from, to, level) && across && dti_bits(across) <= MAX_REGIONS
+        && !(before & after & ~same) && level + 2 == s->plan->topology->level_count;
+}
+
 void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
-                        bool by_link)
+                     bool by_link)
 {
     dti_step whole = dti_search_step(s, frame, from, to, true, 0);
+    by_link &= !dti_holding_shares(&to->holding); /* shares of what the place lacks would be other shares          */
     for (int level = 0; by_link && frame->aligned && level + 1 < s->plan->topology->level_count; level++) {
+        if (can_share(s, frame, from, to, level)) {
+            fetch_shares(s, route, frame, from, to, level);
+            return;
+        }
         if (!worth_cutting(frame, &whole, level)) continue;
         dti_room *fetched = fetch_room(s, frame, from, to, level);
         dti_search_add(s, route, frame, from, fetched, true, 0);
         from = fetched;
         whole = dti_search_step(s, frame, from, to, true, 0);
     }
-    whole.stage = route->step_count;
+    whole.stage = dti_route_stage(route);
     route->steps[route->step_count++] = whole;
 }
 
@@ -78,7 +125,9 @@ static void offer_relay(dti_search *s, dti_route route, const dti_room *from)
     dti_room_copy(relay, &s->to->holding);
     dti_frame_share(&s->side, copies, relay);
     dti_search_add(s, &route, &s->frame, from, relay, false, 0);
+    int copies_from = route.step_count;
     dti_search_pull(s, &route, &s->side, relay, s->to, true);
+    if (copies_from + 1 == route.step_count && from == s->from) route.steps[copies_from].early = &from->holding;
     dti_search_offer(s, &route);
 }
 

@@ -93,13 +93,6 @@ void dti_search_direct_sum(dti_search *s, dti_route *route)
  * such that no rank receives more than another: with p contributors, h target holders and c holders of both, a rank receives
  * 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it does not.              */
 
-static bool has_shares(const dti_holding *holding)
-{
-    for (int i = 0; i < holding->carve_count; i++)
-        if (holding->carves[i].size == 0) return true;
-    return false;
-}
-
 /* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
 static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)
 {
@@ -133,7 +126,7 @@ static void offer_balanced(dti_search *s, uint32_t conflicts)
 {
     dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
     int n = dti_bits(conflicts), pieces, part = target_part(s, &pieces);
-    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || has_shares(&s->to->holding)) return;
+    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || dti_holding_shares(&s->to->holding)) return;
     add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, &sums, &copies);
     for (int i = 0; i < n; i++) {
         if (part > 0) add_region(s, &(dti_region){ conflicts, i, 0, part, pieces }, true, &sums, &copies);

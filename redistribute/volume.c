@@ -203,9 +203,31 @@ dti_volume dti_pair_volume(const dti_frame *frame, const dti_step *step, dti_mem
     return v.to ? v : (dti_volume){ 0, 0 };
 }
 
+int64_t dti_early_volume(const dti_frame *frame, const dti_step *step, int taker, int holder)
+{
+    if (!step->early || !dti_holding_has(step->early, taker) || !dti_holding_has(step->to, taker)) return 0;
+    int64_t count = dti_holding_has(step->from, holder);
+    dti_set to, from, early, both;
+    dti_set_init(&to), dti_set_init(&from), dti_set_init(&early), dti_set_init(&both);
+    for (int b = 0; b < frame->block_count && count; b++) {
+        dti_step_to(frame, step, b, taker, &to);
+        dti_step_from(frame, step, b, holder, &from);
+        dti_holding_set(step->early, b, frame->blocks[b], taker, &early);
+        dti_set_intersect(&to, &from, &both);
+        count *= dti_set_shared(&both, &early);
+    }
+    dti_set_fini(&to), dti_set_fini(&from), dti_set_fini(&early), dti_set_fini(&both);
+    return count;
+}
+
+/* What a rank has either in `from` or since earlier it keeps, once. */
 dti_volume dti_step_volume(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
 {
-    return dti_pair_volume(frame, step, memo, rank, rank);
+    dti_volume v = dti_pair_volume(frame, step, memo, rank, rank);
+    if (!step->early) return v;
+    dti_step earlier = { .from = step->early, .to = step->to };
+    v.kept += dti_pair_volume(frame, &earlier, NULL, rank, rank).kept - dti_early_volume(frame, step, rank, rank);
+    return v;
 }
 
 int64_t dti_step_held(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)

@@ -16,9 +16,9 @@
 DT_BEGIN_DECLS
 
 typedef enum dt_plan_goal {
-    DT_PLAN_BYTES = 0,             /* fewest bytes on the slowest link class, then on the others, then fewest messages */
+    DT_PLAN_BYTES = 0,             /* fewest bytes on the slowest link class, then on the others, then fewest steps */
     DT_PLAN_TIME,                  /* least time among plans within 10 % of the fewest bytes; among all where no rank's
-                                      part has --dt-small bytes or more                                             */
+                                      part of the source has --dt-small bytes or more                              */
     DT_PLAN_GOAL_COUNT
 } dt_plan_goal;
 
@@ -29,7 +29,8 @@ DT_API const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *targe
 
 typedef struct dt_plan_step {
     dt_comm_kind kind;             /* the collective whose work it is                                              */
-    const char *dims;              /* mesh dims it runs along, "tp" or "dp,tp"; the plan owns the text             */
+    const char *dims;              /* mesh dims it runs along, "tp" or "dp,tp"; "dp=2 > pp=4" between two meshes. The
+                                      plan owns the text                                                           */
     int64_t bytes;                 /* received by the busiest receiver of this step                                */
     int64_t messages;              /* that rank's                                                                  */
     bool sums;                     /* contributions are summed on the way                                          */
@@ -52,7 +53,7 @@ typedef struct dt_plan_cost {
 
 /* How many steps a plan has; 0 where source and target place the same elements alike. Local. */
 DT_API int dt_plan_step_count(const dt_plan *plan);
-/* One step, from 0; all zero out of range. Local. */
+/* One step, from 0; out of range all zero, its dims "". Local. */
 DT_API dt_plan_step dt_plan_step_at(const dt_plan *plan, int step);
 /* What it costs; all zero for NULL. Local. The first call on a plan counts what choosing it did not need. */
 DT_API dt_plan_cost dt_plan_price(const dt_plan *plan);

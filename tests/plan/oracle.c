@@ -309,7 +309,7 @@ typedef struct trial {
     dti_frame frame;
     dt_context *ctx;
     int64_t elements;
-    cell *now, *next;              /* [world][elements]                                                            */
+    cell *first, *now, *next;      /* [world][elements]; first: as before the first step                           */
     int rank, step, stage;         /* stage: in order, from 0; steps of one run at once                            */
     oracle_count *count;
     const char *wrong;
@@ -326,11 +326,12 @@ static uint64_t token(int64_t element, int contributor)
 
 static void take(trial *t, const dti_pull *pull, int64_t element)
 {
-    const cell *have = &t->now[pull->rank * t->elements + element];
+    const cell *have = &(pull->early ? t->first : t->now)[pull->rank * t->elements + element];
     cell *get = &t->next[t->rank * t->elements + element];
     const dti_step *step = &t->plan->steps[t->step];
     if (pull->contribution < 0 || pull->contribution >= 64) t->wrong = "numbers a contribution beyond 63";
     uint64_t bit = UINT64_C(1) << (pull->contribution & 63);
+    if (pull->early && pull->rank != t->rank) t->wrong = "asks another rank for what it had earlier";
     if (!have->held) t->wrong = "asks a rank for an element that it does not hold";
     if (get->contributions & bit) t->wrong = "takes an element or a contribution twice";
     if (get->held && get->step != t->step) t->wrong = "takes an element in two steps at once";
@@ -548,6 +549,7 @@ static void put_tokens(trial *t)
 static const char *judge(trial *t)
 {
     put_tokens(t);
+    memcpy(t->first, t->now, (size_t)t->relation.source->world * (size_t)t->elements * sizeof *t->now);
     try_steps(t);
     if (!t->wrong) try_end(t);
     const char *(*const questions[])(const trial *) = { compare_ranks, compare_price, compare_steps };
@@ -563,11 +565,13 @@ const char *oracle_try(const dt_plan *plan, const oracle_spec *source, const ora
     size_t cells = (size_t)source->world * (size_t)source->elements + 1;
     *count = (oracle_count){ .links = dt_topology_link_count(t.ctx) };
     dti_plan_frame(plan, &t.frame);
+    t.first = calloc(cells, sizeof *t.first);
     t.now = calloc(cells, sizeof *t.now);
     t.next = calloc(cells, sizeof *t.next);
     if (plan->step_count > ORACLE_MAX_STEPS) t.wrong = "has too many steps";
-    if (!t.now || !t.next) t.wrong = "needs more memory than there is";
+    if (!t.first || !t.now || !t.next) t.wrong = "needs more memory than there is";
     const char *wrong = t.wrong ? t.wrong : judge(&t);
+    free(t.first);
     free(t.now);
     free(t.next);
     return wrong;
