@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A spec says where a tensor lies. This draws, for several placements of a small matrix on 2 x 4 ranks, which ranks hold
- * which element, from the boxes of their holdings.
+ * A spec says where a tensor lies. This draws, for several placements of a small matrix on 2 x 4 ranks, which ranks
+ * hold which element, from the boxes of their holdings.
  *
  *   S(d)   split: every element on one rank along that mesh dim; sizes need not divide, pieces may be empty
  *   R      whole: every element on all ranks along it
@@ -97,7 +97,8 @@ static void show(dt_mesh *mesh, const picture *shown)
     if (!spec) return;
     dt_shape shape = dt_spec_shape(spec);
     if (shape.n != 2 || shape.dim[0] > MAX_SIZE || shape.dim[1] > MAX_SIZE) {
-        dt_context_fail(dt_mesh_context(mesh), DT_ERR_SHAPE, "%s: expected 2 dims of at most %d", shown->spec, MAX_SIZE);
+        dt_context_fail(dt_mesh_context(mesh), DT_ERR_SHAPE, "%s: expected 2 dims of at most %d", shown->spec,
+                        MAX_SIZE);
         return;
     }
     printf("\n%s%s%s\n", dt_spec_text(spec), *shown->says ? "   " : "", shown->says);

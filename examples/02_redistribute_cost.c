@@ -9,7 +9,7 @@
  * Sizes are those of a layer of Llama-3 70B: b = 1, s = 4096, h = 8192, F = 28672, 64 heads of 128.
  *
  * Run: ./02_redistribute_cost
- *      ./02_redistribute_cost --dt-topology=node=2,gpu=4     8 ranks on two hosts: other plans and times, no more bytes */
+ *      ./02_redistribute_cost --dt-topology=node=2,gpu=4    two hosts: other plans and times, no more bytes */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -29,7 +29,8 @@ static const move moves[] = {
     { "HSDP: weight before its use", "rep=2,dp=4", "bf16[28672,8192]@dp:S(0)", "", "(n-1)/n M", 1, 4, 1 },
     { "HSDP: gradient inside a replica", "rep=2,dp=4", "bf16[28672,8192]@rep:P,dp:P", "rep:P,dp:S(0)", "(n-1)/n M",
       1, 4, 1 },
-    { "HSDP: gradient shard, across", "rep=2,dp=4", "bf16[28672,8192]@rep:P,dp:S(0)", "dp:S(0)", "2(n-1)/n M/4", 2, 2, 4 },
+    { "HSDP: gradient shard, across", "rep=2,dp=4", "bf16[28672,8192]@rep:P,dp:S(0)", "dp:S(0)", "2(n-1)/n M/4",
+      2, 2, 4 },
     { "FSDP on TP: weight's tp shard", "dp=2,tp=4", "bf16[28672,8192]@tp:S(0),dp:S(0)", "tp:S(0)", "(n-1)/n M/4",
       1, 2, 4 },
     { "TP: row-parallel output", "tp=8", "bf16[1,4096,8192]@tp:P", "", "2(n-1)/n M", 2, 8, 1 },
@@ -82,7 +83,8 @@ static void show(dt_context *ctx, const move *m)
     if (dt_context_status(ctx)) return;                       /* the first of these calls that failed wrote why */
     print_move(m, plan, bytes, expected);
     if (bytes != expected)
-        dt_context_fail(ctx, DT_ERR_STATE, "%s: received %" PRId64 " bytes, expected %" PRId64, m->what, bytes, expected);
+        dt_context_fail(ctx, DT_ERR_STATE, "%s: received %" PRId64 " bytes, expected %" PRId64, m->what, bytes,
+                        expected);
 }
 
 /* From one pipeline stage to the next: other ranks, so the target is on another mesh. Point to point: M / tp. */

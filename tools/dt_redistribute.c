@@ -304,7 +304,7 @@ static void print_json(FILE *out, const ends *made, const dt_plan *plan, const d
 
 static int plan_and_print(const tool_call *call, dt_context *ctx)
 {
-    ends made;
+    ends made = { NULL, NULL };
     dt_plan_goal goal = call->values[OPTION_LEAST_TIME] ? DT_PLAN_TIME : DT_PLAN_BYTES;
     if (!set_topology(ctx, call->values[OPTION_TOPOLOGY]) || !make_ends(call, ctx, &made))
         return tool_fail_context(call->command, ctx);

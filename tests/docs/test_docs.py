@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_docs.py [--write] ROOT DT README_PROGRAM EXAMPLES: is what the pages show what happens?
 
-In README.md, CONTRIBUTING.md and docs/*.md every ```console block is a session: lines that begin with "$ " are run (dt, or
-./NAME for an example), the lines up to the next one are their output. The ```text block after the first C program of
-README.md is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is a
-case. --write puts the new outputs into the pages. Prints TAP.
+In README.md, CONTRIBUTING.md and docs/*.md every ```console block is a session: lines that begin with "$ " are run (dt,
+or ./NAME for an example), the lines up to the next one are their output. The ```text block after the first C program of
+README.md is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is
+a case. --write puts the new outputs into the pages. Prints TAP.
 """
 import os
 import pathlib
@@ -31,8 +31,8 @@ class Programs:
     @staticmethod
     def output(words):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("DT_")}
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
-                              env=clean)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+                              check=False, env=clean)
         return done.stdout
 
 
@@ -71,7 +71,8 @@ def check(path, programs, write, n):
         count += 1
         same = shown == real
         failed += not same
-        report(n + count, f"{path.name}: {name}", [] if same else ["shown:", *shown.splitlines(), "is:", *real.splitlines()])
+        found = [] if same else ["shown:", *shown.splitlines(), "is:", *real.splitlines()]
+        report(n + count, f"{path.name}: {name}", found)
         text = text[:begin] + real + text[end:]
     if write:
         path.write_text(text, encoding="utf-8")

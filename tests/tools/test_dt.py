@@ -15,7 +15,8 @@ LONG = 100      # seconds in which the largest worlds must be planned
 PLANS = [
     ("acceptance", "x=4,y=2", "f32[16,8,12]@y:S(0),x:S(2)", "f32[16,8,12]@x:S(1),y:S(1)", [],
      {"steps": ["all_to_all"], "ratio": 1, "peak_bytes": 2 * 16 * 8 * 12 * 4 // 8,
-      "source": "f32[16,8,12]@x:S(2),y:S(0)", "target": "f32[16,8,12]@x:S(1),y:S(1)", "bytes": 672, "sent": 672, "lower_bound": 672, "total": 8 * 672}),
+      "source": "f32[16,8,12]@x:S(2),y:S(0)", "target": "f32[16,8,12]@x:S(1),y:S(1)",
+      "bytes": 672, "sent": 672, "lower_bound": 672, "total": 8 * 672}),
     ("placements alone", "x=4,y=2", "f32[16,8,12]@y:S(0),x:S(2)", "x:S(1),y:S(1)", [],
      {"steps": ["all_to_all"], "ratio": 1, "target": "f32[16,8,12]@x:S(1),y:S(1)"}),
     ("a star keeps the rest", "x=4,y=2", "f32[16,8]@y:S(0),x:S(1)", "x:R,*", [],
@@ -158,7 +159,8 @@ TEXTS = [
     ("a plan by link classes", ["redistribute", *M, "--topology", "node=4,gpu=2", "f32[16,8]@x:S(0)", "y:S(0)"],
      ["node", "gpu", "over this link"]),
     ("nothing to do", ["redistribute", *M, "f32[16,8]@x:S(0)", "*"], ["nothing to do", "ratio 1\n"]),
-    ("options after arguments and a --", ["redistribute", "f32[4]", "--mesh=x=2", "--", "x:S(0)"], ["target  f32[4]@x:S(0)"]),
+    ("options after arguments and a --", ["redistribute", "f32[4]", "--mesh=x=2", "--", "x:S(0)"],
+     ["target  f32[4]@x:S(0)"]),
 ]
 
 
@@ -226,13 +228,14 @@ def try_text(arguments, says):
 def try_info():
     found = json.loads(run(["info", "--json"], {"DT_TOPOLOGY": "node=2,gpu=8"}).stdout)
     here = [link["name"] for link in found["links"] if link["here"]]
+    options = [[option["name"], option["variable"], option["default"]] for option in found["options"]]
     checks = {
         "backends": found["backends"] == {"dry": True, "threads": False, "mpi": False, "nccl": False},
         "links": here == ["node", "gpu"] and all(link["bytes_per_us"] > 0 for link in found["links"]),
         "topology": found["topology"]["text"] == "node=2,gpu=8",
         "machine": found["machine"]["levels"] and found["devices"]["cpu"] >= 1,
-        "options": ["dt-small", "DT_SMALL", "65536"] in [[o["name"], o["variable"], o["default"]] for o in found["options"]],
-        "no default is null": [o["default"] for o in found["options"] if o["name"] == "dt-mesh"] == [None],
+        "options": ["dt-small", "DT_SMALL", "65536"] in options,
+        "no default is null": ["dt-mesh", "DT_MESH", None] in options,
     }
     return [name for name, good in checks.items() if not good]
 
