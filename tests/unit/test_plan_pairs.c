@@ -45,6 +45,7 @@ static void check_bytes(walk *w, const dt_plan *plan, const oracle_spec *a, cons
         if (cost.lower_bound != bound.busiest * 4) report(w, a, b, "has another lower bound");
         if (cost.bytes != cost.lower_bound || cost.ratio != 1) report(w, a, b, "is not at its bound");
     }
+    if (cost.lower_bound * a->ranks < cost.total_bound) report(w, a, b, "has a lower bound below the mean");
     if (count->total < bound.total * 4) report(w, a, b, "moves less than is possible");
     if (cost.total_bound > bound.total * 4) report(w, a, b, "claims a total bound that is too high");
     if (bound.busiest >= 0 && cost.total_bound != bound.total * 4) report(w, a, b, "has another total bound");
