@@ -146,7 +146,7 @@ static bool shape_form(dt_mesh *mesh, dt_dtype dtype, const dt_shape *shape, dti
         return dti_fail(mesh->ctx, DT_ERR_DTYPE, "dt_spec_create: %d is no dtype", (int)dtype), false;
     if (shape->n < 0 || shape->n > DT_MAX_DIMS)
         return dti_fail(mesh->ctx, DT_ERR_SHAPE, "dt_spec_create: %d dims, expected 0 to %d", shape->n, DT_MAX_DIMS), false;
-    form->dtype = dtype;
+    form->dtype = (int32_t)dtype;
     form->dim_count = shape->n;
     for (int d = 0; d < shape->n; d++) {
         if (shape->dim[d] < 0)
@@ -281,17 +281,41 @@ static void box_at(const dti_set *sets, const int *index, int n, dt_box *box)
     }
 }
 
+/* How many intervals a rank's set along a dim has, without making them: rows of what lies inside, joined where they touch. */
+static int64_t interval_count(const dt_spec *spec, int dim, int rank)
+{
+    int64_t count = 1;
+    bool whole = true, begins = true, ends = true; /* is the inside all there, its first index, its last            */
+    for (int f = spec->form.factor_first[dim + 1] - 1; f >= spec->form.factor_first[dim]; f--) {
+        dti_interval piece = factor_piece(spec, f, rank);
+        int64_t rows = piece.hi - piece.lo, size = spec->form.size[f];
+        if (rows == 0) return 0;
+        count = whole ? 1 : rows * count - (begins && ends ? rows - 1 : 0);
+        whole &= rows == size;
+        begins &= piece.lo == 0;
+        ends &= piece.hi == size;
+    }
+    return count;
+}
+
+static int64_t box_count(const dt_spec *spec, int rank)
+{
+    int64_t count = 1;
+    for (int d = 0; d < spec->form.dim_count; d++) count *= interval_count(spec, d, rank);
+    return count;
+}
+
 int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max)
 {
     if (!spec || !rank_fits(spec, rank, "dt_spec_boxes") || rank < 0) return 0;
     dti_set sets[DT_MAX_DIMS];
     int index[DT_MAX_DIMS] = { 0 }, n = spec->form.dim_count;
-    int64_t count = 1;
+    int64_t count = box_count(spec, rank);
     bool lost = false;
+    if (count == 0 || max <= 0) return (int)(count < INT32_MAX ? count : INT32_MAX);
     for (int d = 0; d < n; d++) {
         dti_set_init(&sets[d]);
         dti_spec_set(spec, d, rank, &sets[d]);
-        count *= sets[d].n;
         lost |= sets[d].lost;
     }
     for (int64_t i = 0; i < count && i < max && !lost; i++) {

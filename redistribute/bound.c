@@ -56,7 +56,8 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
     bound.ends.summed_ranks = 1;
     bound.ends.travels = a < b ? plan->source->layout->dtype : plan->target->layout->dtype;
     int64_t p = contributors(frame), h = uncut(frame, to, NULL);
-    bound.per_element = (p - 1) * a + (h - 1) * b + bound.least;
+    if (bound.copy > (p - 1) * a && p > 1) bound.copy = (p - 1) * a; /* summing again may be cheaper than copying   */
+    bound.per_element = (p - 1) * a + (h - 1) * bound.copy + bound.least;
     bound.sources = uncut(frame, from, NULL);
     bound.both = uncut(frame, from, to);
     return bound;
@@ -156,20 +157,27 @@ static void with_sums(const bounding *bound, int64_t *total, int64_t *busiest)
     if (least > *busiest) *busiest = least;
 }
 
-/* To other ranks, or across axes without common refinement: which ranks are source and target holder at once is not asked,
- * so the bound allows that every element has one. */
+static bool disjoint(const dt_plan *plan)
+{
+    for (int i = 0; i < plan->target->layout->ranks; i++)
+        if (dti_layout_has(plan->source->layout, dti_layout_rank(plan->target->layout, i))) return false;
+    return true;
+}
+
+/* To other ranks, or across axes without common refinement. Which ranks are source and target holder at once is asked only
+ * as far as there are any: the bound allows that every element has one. */
 static void across(const bounding *bound, int64_t *total, int64_t *busiest)
 {
     const dti_holding *to = bound->plan->to;
-    int64_t p = contributors(bound->frame), held = 0;
+    int64_t p = contributors(bound->frame), held = 0, elements = bound->frame->elements;
     *busiest = 0;
     for (int i = 0; i < to->ranks; i++) {
         int64_t need = dti_step_volume(bound->frame, &bound->ends, NULL, dti_holding_member(to, i)).to;
         held += need;
         if (need * bound->least > *busiest) *busiest = need * bound->least;
     }
-    *total = bound->frame->elements * (p - 1) * bound->contribution
-           + (held > bound->frame->elements ? held - bound->frame->elements : 0) * bound->copy;
+    *total = elements * (p - 1) * bound->contribution + (held > elements ? held - elements : 0) * bound->copy
+           + (disjoint(bound->plan) ? elements * bound->least : 0);
     int64_t least = mean(*total, dti_plan_ranks(bound->plan));
     if (least > *busiest) *busiest = least;
 }

@@ -312,7 +312,7 @@ void dti_frame_share(const dti_frame *frame, uint32_t atoms, dti_room *room)
             best = b;
         }
         parts[best] = (parts[best] + axis.size - 1) / axis.size;
-        digits[best][counts[best]++] = (dti_digit){ axis.size, axis.stride, false };
+        digits[best][counts[best]++] = (dti_digit){ axis.size, axis.stride, DTI_CLOSED };
     }
     for (int b = 0; b < frame->block_count; b++)
         if (counts[b]) dti_room_carve(room, b, 0, 1, digits[b], counts[b]);

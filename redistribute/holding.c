@@ -66,8 +66,28 @@ static dti_carve *new_carve(dti_room *room, int block, int digits)
     return &holding->carves[at];
 }
 
+static bool adds_nothing(const dti_digit *digit, const dti_digit *there)
+{
+    return digit->stride == there->stride && digit->size == there->size
+        && (digit->mode == DTI_OPEN || digit->mode == there->mode);
+}
+
+/* Is the factor cut by these digits already, as the first of more or none, and at least as narrowly? */
+static bool redundant(const dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
+{
+    for (int c = 0; c < room->holding.carve_count && size; c++) {
+        const dti_carve *carve = &room->carves[c];
+        if (carve->block != block || carve->size != size || carve->inner != inner || carve->count < n) continue;
+        int same = 0;
+        while (same < n && adds_nothing(&digits[same], &room->digits[carve->first + same])) same++;
+        if (same == n) return true;
+    }
+    return false;
+}
+
 void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
 {
+    if (redundant(room, block, size, inner, digits, n)) return;
     dti_carve *carve = new_carve(room, block, n);
     if (!carve) return;
     *carve = (dti_carve){ .block = block, .first = room->holding.digit_count, .count = n, .pieces = 1, .size = size,
@@ -210,7 +230,7 @@ static void carve_on(const chain *c, int at, const dti_set *set)
         return;
     }
     const dti_carve *carve = &c->holding->carves[at];
-    int64_t count = combinations(c->holding, carve);
+    int64_t count = set->n ? combinations(c->holding, carve) : 0;
     dti_set part;
     dti_set_init(&part);
     for (int64_t i = 0; i < count; i++) {

@@ -54,7 +54,7 @@ static inline int dti_digit_of(const dti_holding *holding, int index, int rank)
 /* A holding of everything by every rank of a layout. */
 void dti_room_init(dti_room *room, const dti_layout *layout);
 void dti_room_copy(dti_room *to, const dti_holding *from);
-/* Carve on, by n digits, behind the block's other carves. */
+/* Carve on, by n digits, behind the block's other carves; nothing where one of these cuts the factor so already. */
 void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n);
 /* Carve on as another holding does. */
 void dti_room_carve_all(dti_room *room, const dti_holding *by);

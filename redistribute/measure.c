@@ -201,8 +201,10 @@ dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, 
     counting_init(&c);
     const dti_holding *from = steps[0].from, *to = steps[n - 1].to;
     for (int i = 0; i < to->ranks; i++) count_rank(&c, dti_holding_member(to, i));
-    for (int i = 0; i < from->ranks && !frame->regular; i++)
-        if (!dti_holding_has(to, dti_holding_member(from, i))) count_rank(&c, dti_holding_member(from, i));
+    for (int i = 0; i < from->ranks && !frame->regular; i++) {
+        int rank = dti_holding_member(from, i);
+        if (!dti_axes_reach(to->members, to->member_count, rank - to->base)) count_rank(&c, rank);
+    }
     counting_fini(&c);
     return c.moves;
 }

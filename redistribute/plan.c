@@ -182,7 +182,7 @@ static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cos
         }
         cost->sent = later(cost->sent, sent);
     }
-    if (links == 1) cost->link_sent[0] = cost->sent;
+    for (int l = 0; l < links && !sends; l++) cost->link_sent[l] = links == 1 ? cost->sent : -1;
     free(sends);
     dti_memos_free(memos, plan->step_count);
 }

@@ -39,8 +39,8 @@ static dti_moves count(const dti_search *s, const dti_route *route)
     return dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
 }
 
-/* Fewer bytes on the slower classes, slowest first, by the busiest receiver; then by all ranks, then by the busiest of all
- * classes; to other ranks rather by the busiest receiver, then the busiest sender; then fewer steps. */
+/* Fewer bytes on the slower classes, slowest first, by the busiest receiver; then by all ranks together, then by the busiest
+ * over all classes; to other ranks rather by the busiest receiver, then the busiest sender; then fewer steps. */
 static bool fewer_bytes(const dti_search *s, const dti_route *route, const dti_moves *moves)
 {
     const dti_moves *best = &s->best_moves;
@@ -78,7 +78,6 @@ void dti_search_offer(dti_search *s, const dti_route *route)
     }
     s->best = *route;
     s->best_moves = moves;
-    s->best_to = &s->to->holding;
     s->found = true;
 }
 
@@ -114,9 +113,9 @@ static void set_scale(dti_search *s)
     }
 }
 
-/* What ranks must hold in the end: the target's cuts, and where S becomes P either what the rank had (the identity stands
- * elsewhere), or, for the sake of balance where values move anyway, a share as where R becomes P. */
-static void build_target(dti_search *s, bool keep)
+/* What ranks must hold in the end: the target's cuts, and where S becomes P the source's: a rank keeps what it had and has
+ * the identity elsewhere. */
+static void build_target(dti_search *s)
 {
     s->to = dti_search_room(s);
     dti_room_init(s->to, s->plan->target->layout);
@@ -124,8 +123,7 @@ static void build_target(dti_search *s, bool keep)
     uint32_t stays = 0;
     for (int i = 0; i < s->frame.atom_count && s->frame.regular; i++)
         if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) stays |= dti_bit(i);
-    s->sliced = keep ? s->sliced & ~stays : s->sliced | stays;
-    if (stays && keep) dti_frame_cut(&s->frame, s->plan->source->layout, stays, s->to);
+    if (stays) dti_frame_cut(&s->frame, s->plan->source->layout, stays, s->to);
     for (int i = 0; i < s->side.atom_count && !s->frame.regular; i++)
         if (keeps_first(s->side.atoms[i].target)) s->to->zeros[s->to->holding.zero_count++] = s->side.atoms[i].axis;
 }
@@ -151,21 +149,14 @@ static void build_source(dti_search *s)
     dti_frame_cut(&s->frame, s->plan->source->layout, ~UINT32_C(0), s->from);
 }
 
-static void build_end(dti_search *s, bool keep)
+static void build_end(dti_search *s)
 {
-    build_target(s, keep);
+    build_target(s);
     if (!s->frame.regular || !s->sliced) return;
     slice_target(s, !s->summed);
     if (s->summed) return;
     dti_step local = dti_search_step(s, &s->frame, s->from, s->to, true, 0);
     if (dti_step_moves(&s->frame, &local)) slice_target(s, false);
-}
-
-static bool splits_to_partial(const dti_search *s)
-{
-    for (int i = 0; i < s->frame.atom_count; i++)
-        if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) return true;
-    return false;
 }
 
 static int64_t largest_part(const dti_search *s)
@@ -191,7 +182,6 @@ static void prefer_time(dti_search *s)
     if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
     if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
     s->best = direct;
-    s->best_to = &s->to->holding;
 }
 
 static void init_frames(dti_search *s)
@@ -249,7 +239,7 @@ static bool keep_best(dti_search *s)
     plan->steps = steps;
     plan->step_count = n;
     plan->from = kept ? frozen(s, s->best.steps, steps, n, &s->from->holding) : NULL;
-    plan->to = kept ? frozen(s, s->best.steps, steps, n, s->best_to) : NULL;
+    plan->to = kept ? frozen(s, s->best.steps, steps, n, &s->to->holding) : NULL;
     return plan->from && plan->to ? true : (dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false);
 }
 
@@ -260,22 +250,11 @@ static bool nothing_to_do(const dti_search *s)
         && dti_holding_equal(&s->from->holding, &s->to->holding);
 }
 
-static void search_ends(dti_search *s)
-{
-    if (s->summed) dti_search_sums(s);
-    else dti_search_pulls(s);
-}
-
 static void search_all(dti_search *s)
 {
-    if (!s->frame.regular) {
-        dti_search_across(s);
-        return;
-    }
-    search_ends(s);
-    if (!s->summed || !splits_to_partial(s) || dti_search_done(s)) return;
-    build_end(s, false);
-    search_ends(s);
+    if (!s->frame.regular) dti_search_across(s);
+    else if (s->summed) dti_search_sums(s);
+    else dti_search_pulls(s);
 }
 
 bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
@@ -290,8 +269,7 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     if (!sort_atoms(s)) return false;
     set_scale(s);
     build_source(s);
-    build_end(s, true);
-    s->best_to = &s->to->holding;
+    build_end(s);
     if (!nothing_to_do(s)) search_all(s);
     if (plan->goal == DT_PLAN_TIME) prefer_time(s);
     return keep_best(s);

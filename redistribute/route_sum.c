@@ -136,6 +136,12 @@ static void offer_balanced(dti_search *s, uint32_t conflicts)
     dti_search_offer(s, &sums);
 }
 
+/* Then contributions may be cheaper than copies of their sum. */
+static bool widens(const dti_search *s)
+{
+    return dt_dtype_bytes(s->plan->target->layout->dtype) > dt_dtype_bytes(s->plan->source->layout->dtype);
+}
+
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1;
@@ -144,6 +150,11 @@ void dti_search_sums(dti_search *s)
     if (conflicts) offer_sum_at_target(s);
     if (conflicts && !levels && dti_search_done(s)) return;
     offer_sums(s, false);
+    if (widens(s)) {
+        dti_route direct;
+        dti_search_direct_sum(s, &direct);
+        dti_search_offer(s, &direct);
+    }
     if (levels) offer_sums(s, true);
     else if (conflicts && !dti_search_done(s)) offer_balanced(s, conflicts);
 }

@@ -14,13 +14,12 @@ struct dti_search {
     dt_plan *plan;
     dti_frame frame;
     dti_frame side;                /* the target's own atoms; as frame where that is regular                       */
-    uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R (or S) -> P where each rank keeps a share    */
+    uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R -> P(sum or prod)                            */
     int room_count;
     dti_room rooms[DTI_MAX_ROOMS + 1];
     dti_room *from, *to;           /* the first and the last holding of every route                                */
     dti_route best;
     dti_moves best_moves;
-    const dti_holding *best_to;    /* what ranks hold in the end, by the best route                                */
     bool found, counted;           /* counted: best_moves is of best                                               */
 };
 

@@ -48,7 +48,8 @@ typedef struct dt_plan_cost {
     double time_us;                /* by the price table                                                           */
     int link_count;                /* link classes of the topology, as in mesh.h                                   */
     int64_t link_bytes[DT_MAX_LINKS]; /* received over each class by its busiest receiver                          */
-    int64_t link_sent[DT_MAX_LINKS];  /* sent over each class by its busiest sender                                */
+    int64_t link_sent[DT_MAX_LINKS];  /* sent over each class by its busiest sender; -1: not counted, the ranks are more
+                                         than 1,024 and the classes more than one                                  */
 } dt_plan_cost;
 
 /* How many steps a plan has; 0 where source and target place the same elements alike. Local. */
