@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cut: where n elements are divided over k pieces. Nothing else in the library knows how pieces are sized. The cuts
- * by a are every b-th of the cuts by a b, so mesh dims on one factor act as one of the product size, for every n. A piece
- * cut again by itself may fall otherwise: 2 over 6 is 1,0,0,1,0,0, but 2 over 3, each over 2, is 1,0,1,0,0,0. */
+ * The cut: where n elements are divided over k pieces. Nothing else in the library knows how pieces are sized. The
+ * cuts by a are every b-th of the cuts by a b, so mesh dims on one factor act as one of the product size, for every n.
+ * A piece cut again by itself may fall otherwise: 2 over 6 is 1,0,0,1,0,0, but 2 over 3, each over 2, is
+ * 1,0,1,0,0,0. */
 #ifndef DTI_CUT_H
 #define DTI_CUT_H
 

@@ -11,7 +11,9 @@
 #include "mesh/mesh.h"
 #include "placements/set.h"
 
-typedef enum dti_partial { DTI_PARTIAL_NONE = 0, DTI_SUM, DTI_AVG, DTI_MAX, DTI_MIN, DTI_PROD, DTI_PARTIAL_COUNT } dti_partial;
+typedef enum dti_partial {
+    DTI_PARTIAL_NONE = 0, DTI_SUM, DTI_AVG, DTI_MAX, DTI_MIN, DTI_PROD, DTI_PARTIAL_COUNT
+} dti_partial;
 
 /* Text of a kind, "sum"; NULL ends the list of kinds at DTI_PARTIAL_COUNT. */
 extern const char *const dti_partial_names[DTI_PARTIAL_COUNT + 1];

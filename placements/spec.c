@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Specs: made from text or parts, interned, asked for their parts. What a text meant is remembered by its exact bytes, so
- * a placement written in a loop costs one look-up. */
+ * Specs: made from text or parts, interned, asked for their parts. What a text meant is remembered by its exact bytes,
+ * so a placement written in a loop costs one look-up. */
 #include "placements/spec.h"
 
 #include <string.h>
@@ -145,7 +145,8 @@ static bool shape_form(dt_mesh *mesh, dt_dtype dtype, const dt_shape *shape, dti
     if (dt_dtype_bytes(dtype) == 0)
         return dti_fail(mesh->ctx, DT_ERR_DTYPE, "dt_spec_create: %d is no dtype", (int)dtype), false;
     if (shape->n < 0 || shape->n > DT_MAX_DIMS)
-        return dti_fail(mesh->ctx, DT_ERR_SHAPE, "dt_spec_create: %d dims, expected 0 to %d", shape->n, DT_MAX_DIMS), false;
+        return dti_fail(mesh->ctx, DT_ERR_SHAPE, "dt_spec_create: %d dims, expected 0 to %d", shape->n, DT_MAX_DIMS),
+               false;
     form->dtype = (int32_t)dtype;
     form->dim_count = shape->n;
     for (int d = 0; d < shape->n; d++) {
@@ -281,7 +282,8 @@ static void box_at(const dti_set *sets, const int *index, int n, dt_box *box)
     }
 }
 
-/* How many intervals a rank's set along a dim has, without making them: rows of what lies inside, joined where they touch. */
+/* How many intervals a rank's set along a dim has, without making them: rows of what lies inside, joined where they
+ * touch. */
 static int64_t interval_count(const dt_spec *spec, int dim, int rank)
 {
     int64_t count = 1;

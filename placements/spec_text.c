@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Specs and placements in notation, read and written. The grammar is in <dtensor/spec.h>; what is written here parses back
- * to the same form. */
+ * Specs and placements in notation, read and written. The grammar is in <dtensor/spec.h>; what is written here parses
+ * back to the same form. */
 #include <string.h>
 
 #include "core/pen.h"
@@ -103,8 +103,8 @@ static bool scan_factor(dti_scan *scan, const dti_form *form, int *factor)
         at = scan->at;
         if (!dti_scan_int(scan, "a factor of the dim", &part)) return false;
         if (part >= count)
-            return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "no factor %lld in dim %lld, which has %d", (long long)part,
-                                 (long long)dim, count);
+            return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "no factor %lld in dim %lld, which has %d",
+                                 (long long)part, (long long)dim, count);
     }
     *factor = first + (int)part;
     return dti_scan_char(scan, ')') || dti_scan_expected(scan, "\")\"");
@@ -138,7 +138,8 @@ static bool scan_item(dti_scan *scan, const dt_mesh *mesh, const dti_form *form,
     const char *at = scan->at;
     if (dti_scan_char(scan, '*')) {
         if (!has_base)
-            return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "* stands for the placements of a tensor, and there is none");
+            return dti_scan_fail(scan, DT_ERR_PLACEMENT, at,
+                                 "* stands for the placements of a tensor, and there is none");
         if (w->star) return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "a second *");
         w->star = true;
         return true;
@@ -147,7 +148,8 @@ static bool scan_item(dti_scan *scan, const dt_mesh *mesh, const dti_form *form,
     if (!dti_scan_name(scan, &name)) return false;
     int dim = dti_mesh_find(mesh, name);
     if (dim < 0)
-        return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "mesh \"%s\" has no dim \"%.*s\"", mesh->text, name.n, name.text);
+        return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "mesh \"%s\" has no dim \"%.*s\"", mesh->text, name.n,
+                             name.text);
     if (w->of[dim].named)
         return dti_scan_fail(scan, DT_ERR_PLACEMENT, at, "mesh dim \"%.*s\" is placed twice", name.n, name.text);
     if (!dti_scan_char(scan, ':')) return dti_scan_expected(scan, "\":\" and a placement");
@@ -184,7 +186,8 @@ static bool kinds_mix(dti_scan *scan, const dt_mesh *mesh, const dti_form *form)
             dti_partial x = (dti_partial)form->partial[b], y = (dti_partial)form->partial[a];
             if (x && y && !dti_partial_mixes(x, y))
                 return dti_scan_fail(scan, DT_ERR_PLACEMENT, scan->text, "%s:P(%s) and %s:P(%s) do not mix",
-                                     mesh->dims[b].name, dti_partial_names[x], mesh->dims[a].name, dti_partial_names[y]);
+                                     mesh->dims[b].name, dti_partial_names[x], mesh->dims[a].name,
+                                     dti_partial_names[y]);
         }
     return true;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lower bounds on what must be received, whatever the plan. Without sums a rank must receive what it lacks. With sums, each
- * element of p contributors and h target holders is received p - 1 times to be summed and h - 1 times to be copied, and
- * once more where no rank both contributes to it and is to hold it.
+ * Lower bounds on what must be received, whatever the plan. Without sums a rank must receive what it lacks. With sums,
+ * each element of p contributors and h target holders is received p - 1 times to be summed and h - 1 times to be
+ * copied, and once more where no rank both contributes to it and is to hold it.
  *
- * For the busiest rank: a plan that moves no more than that in all receives an element's sums and copies only at ranks that
- * contribute to it or are to hold it. Ranks linked by such elements form groups, and a group's bytes are received within
- * it; so some rank of it receives at least the group's mean. */
+ * For the busiest rank: a plan that moves no more than that in all receives an element's sums and copies only at ranks
+ * that contribute to it or are to hold it. Ranks linked by such elements form groups, and a group's bytes are received
+ * within it; so some rank of it receives at least the group's mean. */
 #include <stdlib.h>
 
 #include "redistribute/plan.h"
@@ -63,8 +63,8 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
     return bound;
 }
 
-/* What the elements of some ranks cost all ranks: held and kept are sums over these ranks, which count each element once for
- * each of its source holders, and for each rank that is both. */
+/* What the elements of some ranks cost all ranks: held and kept are sums over these ranks, which count each element
+ * once for each of its source holders, and for each rank that is both. */
 typedef struct ledger { int64_t held, kept; } ledger;
 
 static void enter(const bounding *bound, int rank, ledger *book)
@@ -164,8 +164,8 @@ static bool disjoint(const dt_plan *plan)
     return true;
 }
 
-/* To other ranks, or across axes without common refinement. Which ranks are source and target holder at once is asked only
- * as far as there are any: the bound allows that every element has one. */
+/* To other ranks, or across axes without common refinement. Which ranks are source and target holder at once is asked
+ * only as far as there are any: the bound allows that every element has one. */
 static void across(const bounding *bound, int64_t *total, int64_t *busiest)
 {
     const dti_holding *to = bound->plan->to;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan tried out on tokens. Every rank gets, for each element of its part, a number drawn from the element and, where
- * the source is partial, from whose contribution it is; the pulls are carried out; in the end every rank must have, for each
- * element of its part of the target, the sum of what was due. Source and target are read from the specs, not from the
- * holdings that the plan was made of. */
+ * A plan tried out on tokens. Every rank gets, for each element of its part, a number drawn from the element and,
+ * where the source is partial, from whose contribution it is; the pulls are carried out; in the end every rank must
+ * have, for each element of its part of the target, the sum of what was due. Source and target are read from the
+ * specs, not from the holdings that the plan was made of. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,6 +282,6 @@ dt_status dt_plan_check(const dt_plan *plan)
     free(t.now);
     free(t.next);
     if (!done) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to try %s -> %s", plan->source->text, plan->target->text);
-    return t.broken ? dti_fail(ctx, DT_ERR_STATE, "the plan %s -> %s %s", plan->source->text, plan->target->text, t.broken)
-                    : DT_OK;
+    if (!t.broken) return DT_OK;
+    return dti_fail(ctx, DT_ERR_STATE, "the plan %s -> %s %s", plan->source->text, plan->target->text, t.broken);
 }

@@ -16,8 +16,8 @@ static int64_t inner_of(const dti_layout *layout, int f)
     return inner;
 }
 
-/* Can a block border lie at this many elements: between two factors, or inside one that is whole, or cut into equal pieces
- * of a multiple of it? */
+/* Can a block border lie at this many elements: between two factors, or inside one that is whole, or cut into equal
+ * pieces of a multiple of it? */
 static bool has_border(const dti_layout *layout, int64_t border)
 {
     int64_t inner = 1;
@@ -172,7 +172,8 @@ static int extent(const dti_layout *layout)
 }
 
 /* Topology levels whose border lies inside an axis chop it too, where they divide it. */
-static bool add_levels(axis_borders *b, const dti_topology *topology, const dti_layout *source, const dti_layout *target)
+static bool add_levels(axis_borders *b, const dti_topology *topology, const dti_layout *source,
+                       const dti_layout *target)
 {
     axis_borders with = *b;
     for (int i = 0; i + 1 < topology->level_count; i++) {

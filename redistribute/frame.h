@@ -43,7 +43,8 @@ void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout
 void dti_frame_dims(dti_frame *frame, const dt_spec *target);
 /* Carve by the cuts of the layout whose axes the atoms refine; digits on atoms not in the mask are open. */
 void dti_frame_cut(const dti_frame *frame, const dti_layout *layout, uint32_t closed, dti_room *room);
-/* All atoms; those along which ranks stay inside a place of a level (-1: the outermost); the product of some atoms' sizes. */
+/* All atoms; those along which ranks stay inside a place of a level (-1: the outermost); the product of some atoms'
+ * sizes. */
 uint32_t dti_frame_all(const dti_frame *frame);
 uint32_t dti_frame_inside(const dti_frame *frame, int level);
 int dti_frame_size(const dti_frame *frame, uint32_t atoms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holdings: built carve by carve, asked for a rank's set. The common case, one cut along a block and no open digit, is a
- * division or two. */
+ * Holdings: built carve by carve, asked for a rank's set. The common case, one cut along a block and no open digit, is
+ * a division or two. */
 #include "redistribute/holding.h"
 
 #include <string.h>
@@ -44,7 +44,8 @@ const dti_holding *dti_room_freeze(const dti_room *room, dti_arena *arena)
     const dti_holding *from = &room->holding;
     size_t carves = (size_t)from->carve_count * sizeof *from->carves;
     size_t digits = (size_t)from->digit_count * sizeof *from->digits;
-    char *bytes = dti_arena_take(arena, sizeof *from + carves + digits + (size_t)from->zero_count * sizeof *from->zeros);
+    size_t zeros = (size_t)from->zero_count * sizeof *from->zeros;
+    char *bytes = dti_arena_take(arena, sizeof *from + carves + digits + zeros);
     if (!bytes) return NULL;
     dti_holding *frozen = (dti_holding *)(void *)bytes;
     *frozen = *from;

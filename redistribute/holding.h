@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A holding says which elements each rank has at one moment of a redistribution. Elements are numbered over blocks (the
- * dims in which a plan thinks, see frame.h); along each block a rank's set is what a chain of carves leaves of it, so a
- * holding is a product of sets, one per block. Layouts are holdings whose carves are the cuts of their factors; the states
- * in between need two things more: a carve by the number of what is left, and open digits.
+ * A holding says which elements each rank has at one moment of a redistribution. Elements are numbered over blocks
+ * (the dims in which a plan thinks, see frame.h); along each block a rank's set is what a chain of carves leaves of
+ * it, so a holding is a product of sets, one per block. Layouts are holdings whose carves are the cuts of their
+ * factors; the states in between need two things more: a carve by the number of what is left, and open digits.
  *
- * A carve cuts by the mixed-radix number of some digits of the rank. A digit that is open does not restrict: the rank has
- * the pieces of all its values, as after gathering along that axis alone. One that is other has the pieces of all values
- * but the rank's own: the elements of which another rank along the axis is the holder. */
+ * A carve cuts by the mixed-radix number of some digits of the rank. A digit that is open does not restrict: the rank
+ * has the pieces of all its values, as after gathering along that axis alone. One that is other has the pieces of all
+ * values but the rank's own: the elements of which another rank along the axis is the holder. */
 #ifndef DTI_HOLDING_H
 #define DTI_HOLDING_H
 

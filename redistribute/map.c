@@ -28,7 +28,8 @@ static bool check_part(const dt_spec *target, const dti_part *part)
     const dt_spec *source = part->source;
     if (source->mesh != target->mesh) return refuse(target, part, DT_ERR_PLACEMENT, "they lie on two meshes");
     if (source->form.dtype != target->form.dtype) return refuse(target, part, DT_ERR_DTYPE, "their dtypes differ");
-    if (source->shape.n != target->shape.n) return refuse(target, part, DT_ERR_SHAPE, "they have other numbers of dims");
+    if (source->shape.n != target->shape.n)
+        return refuse(target, part, DT_ERR_SHAPE, "they have other numbers of dims");
     if (memcmp(source->form.partial, target->form.partial, sizeof source->form.partial))
         return refuse(target, part, DT_ERR_PLACEMENT, "P must be the same in both");
     for (int d = 0; d < target->shape.n; d++)
@@ -107,7 +108,8 @@ static void set_asked(const dt_spec *source, const dt_spec *target, dti_step *st
         }
 }
 
-static bool make_part(dt_context *ctx, const dt_spec *target, const dti_part *part, const dti_holding *to, dti_step *step)
+static bool make_part(dt_context *ctx, const dt_spec *target, const dti_part *part, const dti_holding *to,
+                      dti_step *step)
 {
     dti_room room;
     cut_dims(part->source, &room);

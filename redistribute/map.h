@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pulls through index maps: slice, pad, cat, split, roll, flip and stack along sharded dims, and their gradients. The
- * target is made of parts; in a part, element j of the target comes from element shift + j, or shift - j, of a source, dim
- * by dim. What no part covers is the caller's to fill. Sources and target lie on one mesh, each cut as its own spec says.
+ * target is made of parts; in a part, element j of the target comes from element shift + j, or shift - j, of a source,
+ * dim by dim. What no part covers is the caller's to fill. Sources and target lie on one mesh, each cut as its own
+ * spec says.
  *
  *   slice x[2:9]     one part    { 0, 7, .shift = 2 }
  *   pad by 3         one part    { 3, 3 + n, .shift = -3 }

@@ -109,13 +109,10 @@ static void put_dims(dti_pen *pen, const dt_mesh *mesh, const dti_step *steps, i
 /* Steps inside one mesh name its dims; a step from one rank list to another names both meshes' dims. */
 static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *steps, int n)
 {
-    bool at_target = steps->own && steps->from->members == plan->target->layout->members;
-    if (steps->own) {
-        put_dims(pen, at_target && plan->source->layout->members != steps->from->members ? plan->target->mesh
-                                                                                          : plan->source->mesh, steps, n);
-        return;
-    }
-    dti_put(pen, "%s > %s", plan->source->mesh->text, plan->target->mesh->text);
+    bool at_target = !dti_layout_same_ranks(plan->source->layout, plan->target->layout)
+                  && steps->from->members == plan->target->layout->members;
+    if (steps->own) put_dims(pen, at_target ? plan->target->mesh : plan->source->mesh, steps, n);
+    else dti_put(pen, "%s > %s", plan->source->mesh->text, plan->target->mesh->text);
 }
 
 static const char *dims_text(dt_context *ctx, const dt_plan *plan, const dti_step *steps, int n)

@@ -39,13 +39,13 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
     if (!source || !target)
         return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: no %s spec", source ? "target" : "source"), false;
     if (source->mesh->ctx != target->mesh->ctx)
-        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %s and %s belong to two contexts", source->text, target->text),
-               false;
+        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %s and %s belong to two contexts", source->text,
+                        target->text), false;
     if ((int)goal < 0 || goal >= DT_PLAN_GOAL_COUNT)
         return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %d is no goal", (int)goal), false;
     if (!shapes_equal(source, target))
-        return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text, target->text),
-               false;
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text,
+                        target->text), false;
     return true;
 }
 
@@ -359,8 +359,8 @@ static void put_plan(dti_pen *pen, const dt_plan *plan)
         dti_put(pen, " %lld bytes in %lld messages\n", (long long)step->bytes, (long long)step->messages);
     }
     if (plan->shown_count == 0) dti_put(pen, "  nothing to do\n");
-    dti_put(pen, "  received %lld bytes by the busiest rank, bound %lld, ratio %.3f; sent %lld\n", (long long)cost.bytes,
-            (long long)cost.lower_bound, cost.ratio, (long long)cost.sent);
+    dti_put(pen, "  received %lld bytes by the busiest rank, bound %lld, ratio %.3f; sent %lld\n",
+            (long long)cost.bytes, (long long)cost.lower_bound, cost.ratio, (long long)cost.sent);
     for (int l = 0; l < cost.link_count && cost.link_count > 1; l++)
         dti_put(pen, "  over %s: received %lld, sent %lld\n", plan->topology->levels[l].name,
                 (long long)cost.link_bytes[l], (long long)cost.link_sent[l]);

@@ -60,7 +60,7 @@ struct dt_plan {
 /* The frame of a plan: cheap, so made when needed. */
 void dti_plan_frame(const dt_plan *plan, dti_frame *frame);
 
-/* ---- pulls (pull.c): what a step moves, rank by rank -------------------------------------------------------------- */
+/* ---- pulls (pull.c): what a step moves, rank by rank ------------------------------------------------------------- */
 
 typedef struct dti_pull {
     int rank;                      /* whom to ask; the asking rank itself for what it has                          */
@@ -81,7 +81,7 @@ int dti_plan_ranks(const dt_plan *plan);
 /* How many steps from one on are of its stage. */
 int dti_stage_steps(const dt_plan *plan, int first);
 
-/* ---- counting (volume.c, measure.c) -------------------------------------------------------------------------------- */
+/* ---- counting (volume.c, measure.c) ------------------------------------------------------------------------------ */
 
 /* A rank's set along a block as a step sees it: in the target's numbers. */
 void dti_step_from(const dti_frame *frame, const dti_step *step, int block, int rank, dti_set *set);
@@ -113,7 +113,7 @@ int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *me
 int64_t dti_step_messages(const dti_step *step);
 dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
 
-/* ---- choosing (route.c), bounds (bound.c), names (name.c) ---------------------------------------------------------- */
+/* ---- choosing (route.c), bounds (bound.c), names (name.c) -------------------------------------------------------- */
 
 /* What a search works in: large, so made once per context. */
 typedef struct dti_search dti_search;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pulls of one rank in one step. Ranks that hold the same form a class: the digits of the axes that number
- * contributions and that cut name it, those along which it is copied tell its ranks apart. A rank asks each class for what
- * it shares with the class's holding; a class it is in itself it need not ask. Where a class has copies, the nearest ones
- * answer, and all that is asked of them is laid end to end and cut evenly: so senders are balanced to an element. */
+ * contributions and that cut name it, those along which it is copied tell its ranks apart. A rank asks each class for
+ * what it shares with the class's holding; a class it is in itself it need not ask. Where a class has copies, the
+ * nearest ones answer, and all that is asked of them is laid end to end and cut evenly: so senders are balanced to an
+ * element. */
 #include "redistribute/plan.h"
 
 #include "placements/cut.h"
@@ -67,7 +68,8 @@ static int64_t product(const asking *a, const dti_set *sets)
     return count;
 }
 
-/* The same without what the rank has since earlier: block by block what lies outside that, inside it in the blocks before. */
+/* The same without what the rank has since earlier: block by block what lies outside that, inside it in the blocks
+ * before. */
 static void emit_rest(asking *a, int class, int rank)
 {
     dti_set shared;
@@ -218,7 +220,8 @@ bool dti_step_pulls(const dti_frame *frame, const dti_topology *topology, const 
     a.has_early = step->early && dti_holding_has(step->early, rank);
     init_sets(&a);
     emit_early(&a);
-    for (int class = 0; class < axes_size(step->asked, class_axes(step)) && !any_lost(&a); class++) ask_class(&a, class);
+    int classes = axes_size(step->asked, class_axes(step));
+    for (int class = 0; class < classes && !any_lost(&a); class++) ask_class(&a, class);
     bool lost = any_lost(&a);
     fini_sets(&a);
     return !lost;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search for a route: what the source's and the target's ranks hold, which routes between them are offered, and which is
- * the best. */
+ * The search for a route: what the source's and the target's ranks hold, which routes between them are offered, and
+ * which is the best. */
 #include "redistribute/search.h"
 
 #include <string.h>
@@ -39,8 +39,9 @@ static dti_moves count(const dti_search *s, const dti_route *route)
     return dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
 }
 
-/* Fewer bytes on the slower classes, slowest first, by the busiest receiver; then by all ranks together, then by the busiest
- * over all classes; to other ranks rather by the busiest receiver, then the busiest sender; then fewer steps. */
+/* Fewer bytes on the slower classes, slowest first, by the busiest receiver; then by all ranks together, then by the
+ * busiest over all classes; to other ranks rather by the busiest receiver, then the busiest sender; then fewer
+ * steps. */
 static bool fewer_bytes(const dti_search *s, const dti_route *route, const dti_moves *moves)
 {
     const dti_moves *best = &s->best_moves;
@@ -109,12 +110,13 @@ static void set_scale(dti_search *s)
     for (int i = 0; i < s->frame.atom_count; i++) {
         const dti_atom *atom = &s->frame.atoms[i];
         if (atom->source == DTI_AVG && atom->target != DTI_AVG) s->plan->divide *= atom->axis.size;
-        if (atom->target == DTI_AVG && (atom->source == DTI_SUM || atom->source_cuts)) s->plan->multiply *= atom->axis.size;
+        if (atom->target == DTI_AVG && (atom->source == DTI_SUM || atom->source_cuts))
+            s->plan->multiply *= atom->axis.size;
     }
 }
 
-/* What ranks must hold in the end: the target's cuts, and where S becomes P the source's: a rank keeps what it had and has
- * the identity elsewhere. */
+/* What ranks must hold in the end: the target's cuts, and where S becomes P the source's: a rank keeps what it had and
+ * has the identity elsewhere. */
 static void build_target(dti_search *s)
 {
     s->to = dti_search_room(s);
@@ -128,7 +130,8 @@ static void build_target(dti_search *s)
         if (keeps_first(s->side.atoms[i].target)) s->to->zeros[s->to->holding.zero_count++] = s->side.atoms[i].axis;
 }
 
-/* R becomes P(sum): the first rank keeps the value, where nothing moves; else each keeps a share, so that all receive. */
+/* R becomes P(sum): the first rank keeps the value, where nothing moves; else each keeps a share, so that all
+ * receive. */
 static void slice_target(dti_search *s, bool first)
 {
     for (int i = 0; i < s->frame.atom_count && first; i++)
@@ -203,7 +206,8 @@ static const dti_holding *freeze(dti_search *s, const dti_holding *holding)
 }
 
 /* Steps name holdings of the search; each becomes one value, however many steps name it. */
-static const dti_holding *frozen(dti_search *s, const dti_step *before, const dti_step *steps, int n, const dti_holding *holding)
+static const dti_holding *frozen(dti_search *s, const dti_step *before, const dti_step *steps, int n,
+                                 const dti_holding *holding)
 {
     for (int i = 0; i < n; i++) {
         if (before[i].from == holding) return steps[i].from;

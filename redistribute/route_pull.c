@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes without sums: a pull from the source to the target. Cut by link class, what ranks of one place need from outside is
- * fetched once, by the rank there that matches its holder, or in shares, and then spread inside. To other ranks, where many
- * ask few, each element is fetched by one of them and then spread: a relay. */
+ * Routes without sums: a pull from the source to the target. Cut by link class, what ranks of one place need from
+ * outside is fetched once, by the rank there that matches its holder, or in shares, and then spread inside. To other
+ * ranks, where many ask few, each element is fetched by one of them and then spread: a relay. */
 #include "redistribute/search.h"
 
 enum { MAX_REGIONS = 3 };
 
-/* What a rank fetches from outside for its place: what the place needs, as far as it matches the holder's digits inside. */
+/* What a rank fetches from outside for its place: what the place needs, as far as it matches the holder's digits
+ * inside. */
 static dti_room *fetch_room(dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
 {
     uint32_t in = dti_frame_inside(frame, level), out = dti_frame_all(frame) & ~in;
@@ -20,8 +21,8 @@ static dti_room *fetch_room(dti_search *s, const dti_frame *frame, const dti_roo
     return room;
 }
 
-/* Is a step worth cutting at a level? It crosses the border, and ranks inside are to hold the same: what one fetches for all
- * would else be fetched by each. */
+/* Is a step worth cutting at a level? It crosses the border, and ranks inside are to hold the same: what one fetches
+ * for all would else be fetched by each. */
 static bool worth_cutting(const dti_frame *frame, const dti_step *step, int level)
 {
     bool same = false, out = false;
@@ -35,16 +36,18 @@ static bool worth_cutting(const dti_frame *frame, const dti_step *step, int leve
 }
 
 /* Atoms inside a place along which neither holding is cut: all ranks there need the same and have the same. */
-static uint32_t idle_inside(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, int level)
+static uint32_t idle_inside(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                            int level)
 {
     uint32_t cut = dti_frame_closed(frame, &from->holding) | dti_frame_closed(frame, &to->holding);
     return dti_frame_inside(frame, level) & ~cut & ~s->kept;
 }
 
-/* Where all ranks of a place need the same from outside, each fetches a share and they gather. What a rank has it does not
- * fetch: there is a region for each atom across the border, of what it lacks along that one first, and one of what it has. */
-static void fetch_shares(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
-                         int level)
+/* Where all ranks of a place need the same from outside, each fetches a share and they gather. What a rank has it does
+ * not fetch: there is a region for each atom across the border, of what it lacks along that one first, and one of what
+ * it has. */
+static void fetch_shares(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from,
+                         const dti_room *to, int level)
 {
     uint32_t in = dti_frame_inside(frame, level), closed = dti_frame_closed(frame, &from->holding);
     uint32_t same = dti_step_common(frame, &from->holding, &to->holding);
@@ -59,7 +62,8 @@ static void fetch_shares(dti_search *s, dti_route *route, const dti_frame *frame
         fetched[region.first] = at;
     }
     for (region.first = 0; region.first <= n; region.first++) {
-        dti_search_add(s, route, frame, fetched[region.first], dti_region_view(s, &region, to, from, closed & same), true, 0);
+        dti_room *view = dti_region_view(s, &region, to, from, closed & same);
+        dti_search_add(s, route, frame, fetched[region.first], view, true, 0);
         route->steps[route->step_count - 1].stage = stage + 1;
         route->steps[route->step_count - 1].gives = s->plan->target->layout->dtype;
     }

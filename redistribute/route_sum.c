@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes with sums: each element is summed by one rank that both contributes to it and is to hold it, where there is one;
- * then copied to its other holders. Atoms that are whole in the target, and whole or P in the source, are free: they share
- * out the summing. By link class the fastest come first. */
+ * Routes with sums: each element is summed by one rank that both contributes to it and is to hold it, where there is
+ * one; then copied to its other holders. Atoms that are whole in the target, and whole or P in the source, are free:
+ * they share out the summing. By link class the fastest come first. */
 #include "redistribute/search.h"
 
 enum { MAX_CONFLICTS = 3, MAX_PIECES = 64 };
@@ -89,9 +89,10 @@ void dti_search_direct_sum(dti_search *s, dti_route *route)
 
 /* ---- balanced sums ----------------------------------------------------------------------------------------------- *
  * Where axes shard something before and something else after, some elements have a rank that both contributes and is to
- * hold them; it sums them. Others have not. Of these a part is summed by target holders and the rest, shared evenly, by source holders,
- * such that no rank receives more than another: with p contributors, h target holders and c holders of both, a rank receives
- * 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it does not.              */
+ * hold them; it sums them. Others have not. Of these a part is summed by target holders and the rest, shared evenly, by
+ * source holders, such that no rank receives more than another: with p contributors, h target holders and c holders of
+ * both, a rank receives 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it
+ * does not.                                                                                                          */
 
 /* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
 static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search for a route: holdings are built in rooms, steps are made between them, finished routes are offered, and the
- * best is kept. route.c leads it; route_pull.c and route_sum.c know what can be offered. */
+ * The search for a route: holdings are built in rooms, steps are made between them, finished routes are offered, and
+ * the best is kept. route.c leads it; route_pull.c and route_sum.c know what can be offered. */
 #ifndef DTI_SEARCH_H
 #define DTI_SEARCH_H
 
@@ -23,13 +23,14 @@ struct dti_search {
     bool found, counted;           /* counted: best_moves is of best                                               */
 };
 
-/* ---- rooms and steps (step.c) -------------------------------------------------------------------------------------- */
+/* ---- rooms and steps (step.c) ------------------------------------------------------------------------------------ */
 
 /* A room to build a holding in. */
 dti_room *dti_search_room(dti_search *s);
-/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks; summed: which atoms are added up. */
-dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, bool own,
-                         uint32_t summed);
+/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks; summed: which atoms are added
+ * up. */
+dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                         bool own, uint32_t summed);
 /* The same as the route's next stage. */
 void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
                     bool own, uint32_t summed);
@@ -41,9 +42,9 @@ uint32_t dti_step_common(const dti_frame *frame, const dti_holding *from, const 
 bool dti_step_moves(const dti_frame *frame, const dti_step *step);
 bool dti_step_holds(const dti_frame *frame, const dti_step *step);
 
-/* ---- regions (region.c) --------------------------------------------------------------------------------------------- *
- * Where axes shard something in one holding and something else, or nothing, in another, elements fall into regions: by the
- * first axis along which the rank that has an element is not the one that is to have it; or there is none.            */
+/* ---- regions (region.c) ------------------------------------------------------------------------------------------- *
+ * Where axes shard something in one holding and something else, or nothing, in another, elements fall into regions: by
+ * the first axis along which the rank that has an element is not the one that is to have it; or there is none.      */
 
 typedef struct dti_region {
     uint32_t axes;                 /* the atoms that tell regions apart                                            */
@@ -51,12 +52,12 @@ typedef struct dti_region {
     int lo, hi, pieces;            /* the part of the region's elements that is meant                              */
 } dti_region;
 
-/* A region as one end sees it: closed by its own cuts, and the other end's cuts on the region's axes telling the region; those
- * on other atoms are open, but for also_closed. */
+/* A region as one end sees it: closed by its own cuts, and the other end's cuts on the region's axes telling the
+ * region; those on other atoms are open, but for also_closed. */
 dti_room *dti_region_view(dti_search *s, const dti_region *region, const dti_room *end, const dti_room *other,
                           uint32_t also_closed);
 
-/* ---- routes ------------------------------------------------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------------------------------------------ */
 
 /* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
 void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,

@@ -83,8 +83,8 @@ static void set_dtypes(const dti_search *s, uint32_t summed, bool last, dti_step
     step->gives = last ? target : summed && (s->summed & ~summed) ? source : moved;
 }
 
-/* How many ranks that differ in some atoms, which nothing closes, are to hold an element: but for its holders' own digit
- * where it is only for others. */
+/* How many ranks that differ in some atoms, which nothing closes, are to hold an element: but for its holders' own
+ * digit where it is only for others. */
 static int takers(const dti_frame *frame, uint32_t atoms, const dti_holding *to)
 {
     int count = dti_frame_size(frame, atoms);
@@ -96,10 +96,10 @@ static int takers(const dti_frame *frame, uint32_t atoms, const dti_holding *to)
     return count;
 }
 
-/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share out a
- * sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
-dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to, bool own,
-                          uint32_t summed)
+/* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share
+ * out a sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
+dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to,
+                         bool own, uint32_t summed)
 {
     dti_step step = {
         .from = &from->holding, .to = &to->holding, .own = own, .summed_ranks = dti_frame_size(frame, summed),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a rank is to hold after a step and holds before it: sets along blocks, and counts of their products. Over many ranks
- * a block's sets repeat, for they depend only on the digits that carve the block: a memo keeps one set per value of these. */
+ * What a rank is to hold after a step and holds before it: sets along blocks, and counts of their products. Over many
+ * ranks a block's sets repeat, for they depend only on the digits that carve the block: a memo keeps one set per value
+ * of these. */
 #include "redistribute/plan.h"
 
 #include <stdlib.h>

@@ -23,8 +23,8 @@ DT_API dt_status dt_launch_threads(int n, dt_rank_fn fn, void *arg, char *error,
  * 0 of n; DT_* variables are read, options come from dt_options_read. Local. NULL if n < 1 or memory ran out: there is
  * no context yet to say which. The caller destroys it. */
 DT_API dt_context *dt_context_dry(int n);
-/* End a context of dt_context_dry and everything made from it; sets *ctx to NULL. Local. NULL, or pointing at NULL: does
- * nothing. */
+/* End a context of dt_context_dry and everything made from it; sets *ctx to NULL. Local. NULL, or pointing at NULL:
+ * does nothing. */
 DT_API void dt_context_destroy(dt_context **ctx);
 
 /* This rank, 0 .. dt_rank_count - 1. Local. */
@@ -58,7 +58,7 @@ DT_API void dt_print(dt_context *ctx, const char *format, ...) DT_PRINTF(2, 3);
 
 /* ---- options --------------------------------------------------------------------------------------------------- *
  * --name=value, else the default; a flag is --name, --name=true or --name=false. Asking declares: --help lists what was
- * asked, dt_options_done refuses the rest. The library's own options begin with --dt- and have a DT_ variable each.   */
+ * asked, dt_options_done refuses the rest. The library's own options begin with --dt- and have a DT_ variable each.  */
 
 /* Take the options of a command line: --dt-* are stripped from it at once, --name=value are kept for the questions
  * below, "--" ends them. For programs with a context of dt_context_dry; dt_launch does it by itself. Local.
@@ -85,8 +85,8 @@ typedef enum dt_scope_flag {       /* regions are scopes; flags add to the outer
     DT_SCOPE_KEEP_GATHERED = 1 << 3 /* the tape keeps gathered operands, not their sharded sources                 */
 } dt_scope_flag;
 
-/* Open a scope; the result names it, 0 on failure. Unknown flags are DT_ERR_ARG. On a failed context the scope opens all
- * the same, so that the pop beside it closes the right one. Local. */
+/* Open a scope; the result names it, 0 on failure. Unknown flags are DT_ERR_ARG. On a failed context the scope opens
+ * all the same, so that the pop beside it closes the right one. Local. */
 DT_API int dt_scope_push(dt_context *ctx, unsigned flags);
 /* End it and all left open inside; keep (may be NULL) moves to the outer scope and is returned. Never refused; a number
  * that names no open scope ends nothing. Local. */
@@ -94,7 +94,9 @@ DT_API dt_tensor *dt_scope_pop(dt_context *ctx, int scope, dt_tensor *keep);
 
 /* ---- logger and observers -------------------------------------------------------------------------------------- */
 
-typedef enum dt_log_level { DT_LOG_NONE = 0, DT_LOG_WARNING, DT_LOG_INFO, DT_LOG_DEBUG, DT_LOG_LEVEL_COUNT } dt_log_level;
+typedef enum dt_log_level {
+    DT_LOG_NONE = 0, DT_LOG_WARNING, DT_LOG_INFO, DT_LOG_DEBUG, DT_LOG_LEVEL_COUNT
+} dt_log_level;
 typedef void (*dt_log_fn)(dt_log_level level, const char *line, void *arg);
 
 /* Where messages up to this level go, from now on; fn NULL: to stderr. At first to stderr up to the level of DT_LOG:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Modules. A module is made on a mesh; its parameters are R there and without storage until materialised, so that
- * placements can be chosen first. Children belong to their parent. Paths are "layers.0.attn.wq.weight"; in patterns * and
- * [ab] stand within one name, ** for any number of names. */
+ * placements can be chosen first. Children belong to their parent. Paths are "layers.0.attn.wq.weight"; in patterns *
+ * and [ab] stand within one name, ** for any number of names. */
 #ifndef DTENSOR_NN_H
 #define DTENSOR_NN_H
 
@@ -24,8 +24,8 @@ typedef struct dt_param_params {
     dt_dtype dtype;                                                  /* default: f32                               */
     dt_init init;
     double scale;                                                    /* 0: 1                                       */
-    int64_t unit;      /* rows of dim 0 never cut, as a head; 0: 1. Fewer units than ranks: the mesh dim is split, units on
-                          outer part tp.0 (the largest divisor of its size not above the units), copies on tp.1    */
+    int64_t unit;      /* rows of dim 0 never cut, as a head; 0: 1. Fewer units than ranks: the mesh dim is split, units
+                          on outer part tp.0 (the largest divisor of its size not above the units), copies on tp.1 */
 } dt_param_params;
 
 typedef dt_tensor *(*dt_input_fn)(dt_module *self, int index, dt_tensor *in, void *arg);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One declaration per row of the op table. dt_<op>(operands, attributes); a number instead of the last operand:
- * dt_<op>_scalar; an optional operand: NULL; more than three attributes: dt_<op>_params. A result is always a new tensor. */
+ * dt_<op>_scalar; an optional operand: NULL; more than three attributes: dt_<op>_params. A result is always a new
+ * tensor. */
 #ifndef DTENSOR_OPS_H
 #define DTENSOR_OPS_H
 

@@ -30,8 +30,8 @@ DT_API extern const dt_style dt_style_io;                            /* no param
 
 typedef struct dt_fully_shard_params {
     dt_dtype compute;                                                /* default: as stored                         */
-    dt_dtype reduce;                                                 /* what gradients travel as; default: as computed; sums are f32 */
-    int zero;                                                        /* 0: 3; 1: states sharded; 2: gradients too; weights whole */
+    dt_dtype reduce;                   /* what gradients travel as; default: as computed; sums are f32             */
+    int zero;                          /* 0: 3; 1: states sharded; 2: gradients too; weights whole                 */
     bool keep_gathered;                                              /* from forward to backward                   */
     int prefetch;                                                    /* groups ahead; 0: one, -1: none             */
 } dt_fully_shard_params;

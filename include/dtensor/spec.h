@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A spec says what a tensor is and where it lies: mesh, placements, global shape, dtype. "f32[64,512]@dp:S(0),tp:P(sum)".
+ * A spec says what a tensor is and where it lies: mesh, placements, global shape, dtype.
+ * "f32[64,512]@dp:S(0),tp:P(sum)".
  *   S(d)      the mesh dim splits dim d; S(-1) the last. Mesh dims on one dim split it in the order written.
  *   R         every rank along the mesh dim holds the whole; mesh dims left out are R.
  *   P(kind)   the value is the sum, avg, max, min or prod of what the ranks hold; P alone is P(sum).
  *   *         the mesh dims not named, as they are in the tensor at hand; an error without one.
  * A size may be a product, "f32[(2 14336),8192]@tp:S(0.1)": S(0.1) splits the second factor of dim 0, S(0) the first.
- * n over k pieces cuts at ceil(i n / k): 13 over 4 is 4,3,3,3. Uneven and empty pieces are normal.
- * Equal specs are one pointer, and live as long as their context.
+ * n over k pieces cuts at ceil(i n / k): 13 over 4 is 4,3,3,3. Uneven and empty pieces are normal. Equal specs are one
+ * pointer, and live as long as their context.
  *
  * notation   spec       = dtype "[" [ size {"," size} ] "]" [ "@" placements ] ;  size = int | "(" int int {int} ")" ;
  *            placements = [ item {"," item} ] ;  item = "*" | name ":" place ;
@@ -48,10 +49,11 @@ DT_API dt_shape dt_spec_shape(const dt_spec *spec);                  /* global  
 /* Sizes of what a rank of the mesh holds. DT_ERR_ARG and the scalar shape for a rank out of range; dims of size 0 for
  * the rank -1, which is none of the mesh's. Local. */
 DT_API dt_shape dt_spec_local_shape(const dt_spec *spec, int rank);
-/* A rank's holding as boxes of global indices, in row-major order of their first element; returns how many there are and
- * writes at most max of them. 0 where it holds nothing. Local. */
+/* A rank's holding as boxes of global indices, in row-major order of their first element; returns how many there are
+ * and writes at most max of them. 0 where it holds nothing. Local. */
 DT_API int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max);
-/* Does it keep every promise of its kind? For tests and debug builds; DT_OK, or the first broken one as an error. Local. */
+/* Does it keep every promise of its kind? For tests and debug builds; DT_OK, or the first broken one as an error.
+ * Local. */
 DT_API dt_status dt_spec_check(const dt_spec *spec);
 
 DT_END_DECLS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tensor is a global value of which each rank holds a part. Makers take the spec, then what fills it. The global value
- * is the same on every mesh. */
+ * A tensor is a global value of which each rank holds a part. Makers take the spec, then what fills it. The global
+ * value is the same on every mesh. */
 #ifndef DTENSOR_TENSOR_H
 #define DTENSOR_TENSOR_H
 
@@ -18,7 +18,8 @@ DT_API dt_tensor *dt_randn(const dt_spec *spec, uint64_t seed);      /* normal, 
 DT_API dt_tensor *dt_from_fn(const dt_spec *spec, dt_fill_fn fill, void *arg);
 /* From the whole value in host memory, copied: rank root's, or (root -1) each rank's own, no messages. Collective. */
 DT_API dt_tensor *dt_from_host(const dt_spec *spec, int root, const void *values, size_t n_bytes);
-/* This rank's part as a tensor on a mesh of one, and back. grad: the gradient's placements, never guessed. Collective. */
+/* This rank's part as a tensor on a mesh of one, and back. grad: the gradient's placements, never guessed.
+ * Collective. */
 DT_API dt_tensor *dt_to_local(dt_tensor *x, const char *grad);
 DT_API dt_tensor *dt_from_local(dt_tensor *local, const dt_spec *spec, const char *grad);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A test suite is one constant table, run by either of two runners: Criterion (runner_criterion.c: a process per row) and
- * a plain main (runner_plain.c: for sanitizers and launchers). A file defines `const suite the_suite` and nothing of a
- * runner. */
+ * A test suite is one constant table, run by either of two runners: Criterion (runner_criterion.c: a process per row)
+ * and a plain main (runner_plain.c: for sanitizers and launchers). A file defines `const suite the_suite` and nothing
+ * of a runner. */
 #ifndef SUITE_H
 #define SUITE_H
 

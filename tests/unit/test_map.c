@@ -101,13 +101,15 @@ static void partial_sources_stay_partial(void)
 static void product_dims(void)
 {
     begin(6, "x=3,y=2");
-    dti_part part = { spec("f32[(4 7),3]@x:S(0.1),y:S(0.0)"), { { .lo = 0, .hi = 20, .shift = 5 }, { .lo = 0, .hi = 3 } } };
+    dti_part part = { spec("f32[(4 7),3]@x:S(0.1),y:S(0.0)"),
+                      { { .lo = 0, .hi = 20, .shift = 5 }, { .lo = 0, .hi = 3 } } };
     planned("f32[20,3]@x:S(0)", &part, 1);
     planned("f32[(4 5),3]@x:S(0.1)", &part, 1);
     end();
 }
 
-/* Every slice [lo, hi) of every placement to every placement, with a shift and reversed: right, and no byte too many. */
+/* Every slice [lo, hi) of every placement to every placement, with a shift and reversed: right, and no byte too
+ * many. */
 static void all_slices(int ranks, const char *dims, int64_t n, const char *const *placements, int count)
 {
     begin(ranks, dims);
@@ -140,7 +142,9 @@ static void slices_on_one_dim(void)
 
 static void slices_on_two_dims(void)
 {
-    static const char *const placements[] = { "", "x:S(0)", "y:S(0)", "x:S(0),y:S(0)", "y:S(0),x:S(0)", "x:S(0),y:S(1)" };
+    static const char *const placements[] = {
+        "", "x:S(0)", "y:S(0)", "x:S(0),y:S(0)", "y:S(0),x:S(0)", "x:S(0),y:S(1)",
+    };
     all_slices(6, "x=2,y=3", 7, placements, 6);
 }
 
