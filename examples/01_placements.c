@@ -53,15 +53,17 @@ static holders find_holders(const dt_spec *spec)
 /* ---- drawing ---------------------------------------------------------------------------------------------------- */
 
 /* Ranks of a bit set, runs shortened: "0-3", "1,5", "0-7". */
-static void write_ranks(unsigned ranks, bool partial, char *text)
+static void write_ranks(unsigned ranks, bool partial, char *text, size_t n)
 {
-    int used = 0;
-    for (int r = 0; r < MAX_RANKS; r++) {
+    size_t used = 0;
+    for (int r = 0; r < MAX_RANKS && used < n; r++) {
         int last = r;
         if (!(ranks >> r & 1)) continue;
         while (ranks >> (last + 1) & 1) last++;
         const char *before = used ? "," : partial ? "+" : "";
-        used += last > r ? sprintf(text + used, "%s%d-%d", before, r, last) : sprintf(text + used, "%s%d", before, r);
+        int wrote = last > r ? snprintf(text + used, n - used, "%s%d-%d", before, r, last)
+                             : snprintf(text + used, n - used, "%s%d", before, r);
+        used += (size_t)wrote;
         r = last;
     }
 }
@@ -72,8 +74,8 @@ static void draw(const dt_spec *spec, const holders *held)
     bool partial = strstr(dt_spec_placements(spec), "P(") != NULL;
     for (int64_t r = 0; r < shape.dim[0]; r++) {
         for (int64_t c = 0; c < shape.dim[1]; c++) {
-            char text[3 * MAX_RANKS] = "";
-            write_ranks(held->ranks[r][c], partial, text);
+            char text[4 * MAX_RANKS] = "";
+            write_ranks(held->ranks[r][c], partial, text, sizeof text);
             printf(c + 1 < shape.dim[1] ? "  %-8s" : "  %s", text);
         }
         printf("\n");
