@@ -4,6 +4,7 @@
  * every element arrives once, sums count every contribution once, bytes are those the plan says and no more than are
  * needed. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <dtensor/dtensor.h>
