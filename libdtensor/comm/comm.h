@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Communication between ranks, behind one table of functions. A backend moves bytes and combines numbers for lists of
+ * copies that it is given; it knows no mesh, no placement and no plan. Arguments have been checked before.
+ *
+ * Ranks that communicate form a group, an ascending list of world ranks. All members make the same calls on a group in
+ * the same order, and each call carries a hash and a text of what is called: members that differ get DT_ERR_DESYNC with
+ * both texts. The first error on a rank reaches members that wait for it, or come later, as DT_ERR_PEER with its message;
+ * a member that does not come within the time-out is DT_ERR_TIMEOUT. Either kills the group: calls on it are DT_ERR_COMM. */
+#ifndef DTI_COMM_H
+#define DTI_COMM_H
+
+#include "core/context.h"
+#include "core/number.h"
+#include "core/storage.h"
+
+typedef struct dti_comm dti_comm;   /* one rank's end of a backend                                                  */
+typedef struct dti_group dti_group; /* one rank's end of a group                                                    */
+
+typedef struct dti_call { uint64_t hash; const char *text; } dti_call; /* text lives as long as the context          */
+
+enum { DTI_COPY_DIMS = 8 };
+
+/* Elements of one member's source to places in the own target: count[0] x .. count[dims - 1] runs of `run` elements that
+ * lie next to each other on both sides. All numbers are in elements of the exchange's dtype. */
+typedef struct dti_copy {
+    int member;                    /* of the group; the own index: from the own source                             */
+    int contribution;              /* of a sum; else 0                                                             */
+    int dims;
+    int64_t run, from, to;         /* from, to: where the first run begins                                         */
+    int64_t count[DTI_COPY_DIMS], from_stride[DTI_COPY_DIMS], to_stride[DTI_COPY_DIMS];
+} dti_copy;
+
+/* One call: what this rank shows, and what it takes. */
+typedef struct dti_exchange {
+    dti_call call;
+    dt_dtype dtype;                /* of what travels                                                              */
+    dti_storage *source;           /* shown to the members; kept until all have taken; NULL: this rank shows nothing */
+    void *target;                  /* this rank's result; NULL: it takes nothing                                   */
+    const dti_copy *gets;          /* from whom it takes what; by contribution                                     */
+    int get_count;
+    const dti_copy *puts;          /* the same for members that take from this rank (member: the taker): for backends that
+                                      send; NULL where the backend shares memory                                   */
+    int put_count;
+    int contributions;             /* 0: copies; else every target element is combined from so many                */
+    dti_combine combine;
+    dt_dtype target_dtype;         /* of the target: as dtype where nothing is combined                            */
+} dti_exchange;
+
+typedef struct dti_comm_ops {
+    const char *name;
+    bool shares_memory;            /* members read each other's sources: puts are not asked for                    */
+    /* required */
+    dti_group *(*group)(dti_comm *comm, const int *ranks, int n); /* made lazily, the same object for the same list; this
+                                      rank is among them. NULL and the error                                       */
+    /* Begin: the source is shown or sent. Nothing is waited for but room to say so. */
+    dt_status (*start)(dti_group *group, const dti_exchange *exchange);
+    /* Complete the group's calls up to and with the one started last: take what is to be taken. */
+    dt_status (*finish)(dti_group *group);
+    dt_status (*barrier)(dti_group *group, dti_call call);
+    void (*failed)(dti_comm *comm); /* this rank's context has failed: tell the peers                              */
+    dt_status (*cleared)(dti_comm *comm); /* it is to be cleared: DT_OK, or the status of a dead group            */
+    void (*leave)(dti_comm *comm); /* this rank returns; the last call                                             */
+} dti_comm_ops;
+
+struct dti_comm {                  /* a backend's own struct begins with this                                      */
+    const dti_comm_ops *ops;
+    dt_context *ctx;
+};
+
+struct dti_group {                 /* likewise                                                                     */
+    dti_comm *comm;
+    const int *ranks;              /* ascending                                                                    */
+    int n, index;                  /* index: this rank's                                                           */
+};
+
+/* The context's backend; NULL: a dry context, or one rank alone. */
+dti_comm *dti_comm_of(const dt_context *ctx);
+
+/* A whole exchange. */
+static inline dt_status dti_exchange_run(dti_group *group, const dti_exchange *exchange)
+{
+    dt_status status = group->comm->ops->start(group, exchange);
+    return status ? status : group->comm->ops->finish(group);
+}
+
+#endif
