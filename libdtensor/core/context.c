@@ -11,12 +11,13 @@
 
 /* ---- making contexts ------------------------------------------------------------------------------------------- */
 
-dt_context *dt_context_dry(int n)
+dt_context *dti_context_new(int rank, int n, bool dry)
 {
     dt_context *ctx = n >= 1 ? calloc(1, sizeof *ctx) : NULL;
     if (!ctx) return NULL;
+    ctx->rank = rank;
     ctx->rank_count = n;
-    ctx->dry = true;
+    ctx->dry = dry;
     if (!dti_scopes_init(ctx) || !dti_options_init(ctx)) {
         dt_context_destroy(&ctx);
         return NULL;
@@ -24,6 +25,8 @@ dt_context *dt_context_dry(int n)
     dti_log_setup(ctx);
     return ctx;
 }
+
+dt_context *dt_context_dry(int n) { return dti_context_new(0, n, true); }
 
 void dt_context_destroy(dt_context **ctx)
 {
@@ -68,8 +71,13 @@ const char *dt_context_error(const dt_context *ctx) { return ctx ? ctx->error : 
 dt_status dt_context_clear(dt_context *ctx)
 {
     if (!ctx) return DT_ERR_ARG;
+    if (ctx->status != DT_OK && ctx->peers.comm) {
+        dt_status refused = ctx->peers.cleared(ctx->peers.comm);
+        if (refused) return refused;
+    }
     ctx->status = DT_OK;
     ctx->error[0] = '\0';
+    ctx->usage = false;
     return DT_OK;
 }
 
@@ -80,6 +88,7 @@ static dt_status fail(dt_context *ctx, dt_status status, const char *format, va_
     dti_line(ctx->error, sizeof ctx->error, format, args);
     if (ctx->error[0] == '\0') snprintf(ctx->error, sizeof ctx->error, "%s", dt_status_text(status));
     ctx->status = status;
+    if (ctx->peers.comm) ctx->peers.failed(ctx->peers.comm);
     dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_ERROR, .status = status, .text = ctx->error });
     return status;
 }

@@ -18,11 +18,21 @@ typedef struct dti_layer_state { void *state; void (*fini)(void *state); } dti_l
 
 /* The library's own options: one row each with name, variable, default and help. */
 typedef enum dti_option {
+    DTI_OPTION_RANKS, DTI_OPTION_BACKEND, DTI_OPTION_DRY, DTI_OPTION_TIMEOUT, DTI_OPTION_BIND,
     DTI_OPTION_MESH, DTI_OPTION_TOPOLOGY, DTI_OPTION_SMALL, DTI_OPTION_LOG, DTI_OPTION_COUNT
 } dti_option;
 
 /* What that row says; fallback NULL: there is no default. */
 typedef struct dti_option_about { const char *name, *variable, *fallback, *help; } dti_option_about;
+
+/* ---- peers ------------------------------------------------------------------------------------------------------- *
+ * What a backend of communication hears from its context; the core knows no more of it. comm NULL: no peers.        */
+
+typedef struct dti_peers {
+    void *comm;
+    void (*failed)(void *comm);    /* the context has just failed                                                  */
+    dt_status (*cleared)(void *comm); /* may its error be forgotten? DT_OK, or the status that forbids it          */
+} dti_peers;
 
 /* ---- handles: what belongs to a scope ---------------------------------------------------------------------------- *
  * A handle struct begins with this. The scope that owns it calls destroy when it ends.                              */
@@ -39,6 +49,8 @@ struct dt_context {
     bool dry;
     dt_status status;              /* first error; the context has failed while it is not DT_OK                    */
     char error[1024];
+    bool usage;                    /* the error is one of the command line or a variable                           */
+    dti_peers peers;
     dti_arena arena;               /* all that lives as long as the context                                        */
     dti_layer_state layers[DTI_LAYER_COUNT];
     struct dti_options *options;
@@ -53,6 +65,9 @@ struct dt_context {
     struct { dt_event_fn fn; void *arg; } observers[DT_MAX_OBSERVERS];
     int observer_count;
 };
+
+/* A context for rank `rank` of n; see dt_context_dry, which is the dry one of rank 0. The caller destroys it. */
+dt_context *dti_context_new(int rank, int n, bool dry);
 
 /* Has the context failed, or is there none? The check at every front door. */
 static inline bool dti_failed(const dt_context *ctx) { return ctx == NULL || ctx->status != DT_OK; }
@@ -70,6 +85,13 @@ dti_option_about dti_option_row(dti_option option);
 const char *dti_option_value(dt_context *ctx, dti_option option);
 /* The same as a number of at least min. The default and DT_ERR_ARG for a text that is none. */
 int64_t dti_option_number(dt_context *ctx, dti_option option, int64_t min);
+/* The same as a number above 0, and as true or false. */
+double dti_option_positive(dt_context *ctx, dti_option option);
+bool dti_option_is_true(dt_context *ctx, dti_option option);
+/* Fail with DT_ERR_ARG: where an own option's value came from, its text, and what was expected. */
+void dti_option_refuse(dt_context *ctx, dti_option option, const char *expected);
+/* Was --help among the options read? */
+bool dti_options_help_given(const dt_context *ctx);
 
 void dti_log(dt_context *ctx, dt_log_level level, const char *format, ...) DT_PRINTF(3, 4);
 void dti_notify(dt_context *ctx, const dt_event *event);

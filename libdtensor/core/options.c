@@ -5,6 +5,7 @@
  * Invariant: every text kept here is a copy that lives as long as the context. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,15 @@ static const kind_row kinds[KIND_COUNT] = {
 typedef struct own_row { const char *name, *variable, *fallback; option_kind kind; const char *help; } own_row;
 
 static const own_row own_rows[DTI_OPTION_COUNT] = {
+    [DTI_OPTION_RANKS] = { "dt-ranks", "DT_RANKS", NULL, KIND_INT,
+                           "ranks to run; not given: as many as --dt-mesh has, else 1" },
+    [DTI_OPTION_BACKEND] = { "dt-backend", "DT_BACKEND", "threads", KIND_TEXT,
+                             "what connects the ranks: threads, mpi or nccl" },
+    [DTI_OPTION_DRY] = { "dt-dry", "DT_DRY", NULL, KIND_INT, "run once without data, as rank 0 of so many" },
+    [DTI_OPTION_TIMEOUT] = { "dt-timeout", "DT_TIMEOUT", "300", KIND_FLOAT,
+                             "seconds after which a rank that does not come is an error" },
+    [DTI_OPTION_BIND] = { "dt-bind", "DT_BIND", "true", KIND_FLAG,
+                          "keep each rank on CPUs of its own where there are enough" },
     [DTI_OPTION_MESH] = { "dt-mesh", "DT_MESH", NULL, KIND_TEXT, "sizes of the mesh dims, dp=2,tp=4" },
     [DTI_OPTION_TOPOLOGY] = { "dt-topology", "DT_TOPOLOGY", NULL, KIND_TEXT, "where ranks stand, node=2,gpu=8" },
     [DTI_OPTION_SMALL] = { "dt-small", "DT_SMALL", "65536", KIND_INT,
@@ -89,6 +99,20 @@ static void list_add(char *list, size_t bytes, const char *name)
     snprintf(list + used, bytes - used, "%s--%s", used ? ", " : "", name);
 }
 
+/* Fail because of what the command line or a variable says. */
+DT_PRINTF(2, 3)
+static void refuse_usage(dt_context *ctx, const char *format, ...)
+{
+    char line[sizeof ctx->error];
+    va_list args;
+    if (dti_failed(ctx)) return;
+    va_start(args, format);
+    dti_line(line, sizeof line, format, args);
+    va_end(args);
+    ctx->usage = true;
+    dti_fail(ctx, DT_ERR_ARG, "%s", line);
+}
+
 /* ---- reading values -------------------------------------------------------------------------------------------- */
 
 static bool begins_with_space(const char *text) { return *text == ' ' || (*text >= '\t' && *text <= '\r'); }
@@ -142,8 +166,8 @@ const char *dti_option_value(dt_context *ctx, dti_option option)
 void dti_option_refuse(dt_context *ctx, dti_option option, const char *expected)
 {
     bool given = ctx->options->given[option] != NULL;
-    dti_fail(ctx, DT_ERR_ARG, "%s%s=%s: expected %s", given ? "--" : "",
-             given ? own_rows[option].name : own_rows[option].variable, dti_option_value(ctx, option), expected);
+    refuse_usage(ctx, "%s%s=%s: expected %s", given ? "--" : "",
+                 given ? own_rows[option].name : own_rows[option].variable, dti_option_value(ctx, option), expected);
 }
 
 int64_t dti_option_number(dt_context *ctx, dti_option option, int64_t min)
@@ -156,6 +180,26 @@ int64_t dti_option_number(dt_context *ctx, dti_option option, int64_t min)
     read_int(own_rows[option].fallback, &value);
     return value;
 }
+
+double dti_option_positive(dt_context *ctx, dti_option option)
+{
+    double value = 0;
+    if (read_float(dti_option_value(ctx, option), &value) && value > 0) return value;
+    dti_option_refuse(ctx, option, "a number above 0");
+    read_float(own_rows[option].fallback, &value);
+    return value;
+}
+
+bool dti_option_is_true(dt_context *ctx, dti_option option)
+{
+    bool value = false;
+    if (read_flag(dti_option_value(ctx, option), &value)) return value;
+    dti_option_refuse(ctx, option, kinds[KIND_FLAG].expected);
+    read_flag(own_rows[option].fallback, &value);
+    return value;
+}
+
+bool dti_options_help_given(const dt_context *ctx) { return ctx->options->help_given; }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
@@ -191,12 +235,14 @@ static int own_find(dti_word name)
 static bool own_check(dt_context *ctx, const parts *option)
 {
     char known[256] = "";
-    if (own_find(option->name) < DTI_OPTION_COUNT) {
-        if (!option->value) dti_fail(ctx, DT_ERR_ARG, "--%s: expected \"=\" and a value", option->name.text);
-        return option->value != NULL;
+    int own = own_find(option->name);
+    if (own < DTI_OPTION_COUNT) {
+        if (option->value || own_rows[own].kind == KIND_FLAG) return true;
+        refuse_usage(ctx, "--%s: expected \"=\" and a value", option->name.text);
+        return false;
     }
     for (int i = 0; i < DTI_OPTION_COUNT; i++) list_add(known, sizeof known, own_rows[i].name);
-    dti_fail(ctx, DT_ERR_ARG, "unknown option --%.*s; known: %s", option->name.n, option->name.text, known);
+    refuse_usage(ctx, "unknown option --%.*s; known: %s", option->name.n, option->name.text, known);
     return false;
 }
 
@@ -215,7 +261,7 @@ static bool add_argument(dt_context *ctx, const parts *option)
 static bool store(dt_context *ctx, const parts *option)
 {
     int own = own_find(option->name);
-    if (own < DTI_OPTION_COUNT) return copy(ctx, option->value, &ctx->options->given[own]);
+    if (own < DTI_OPTION_COUNT) return copy(ctx, option->value ? option->value : "true", &ctx->options->given[own]);
     if (!option->value && dti_word_is(option->name, "help")) return ctx->options->help_given = true;
     return add_argument(ctx, option);
 }
@@ -315,13 +361,13 @@ static const char *answer(dt_context *ctx, const question *asked)
 {
     if (!asked || !asked->given) return NULL;
     if (!asked->given->value)
-        dti_fail(ctx, DT_ERR_ARG, "--%s: expected \"=\" and %s", asked->name, kinds[asked->kind].expected);
+        refuse_usage(ctx, "--%s: expected \"=\" and %s", asked->name, kinds[asked->kind].expected);
     return asked->given->value;
 }
 
 static void refuse(dt_context *ctx, const question *asked)
 {
-    dti_fail(ctx, DT_ERR_ARG, "--%s=%s: expected %s", asked->name, asked->given->value, kinds[asked->kind].expected);
+    refuse_usage(ctx, "--%s=%s: expected %s", asked->name, asked->given->value, kinds[asked->kind].expected);
 }
 
 int64_t dt_option_int(dt_context *ctx, const char *name, int64_t value, const char *help)
@@ -377,7 +423,7 @@ static void refuse_unknown(dt_context *ctx, const char *name)
 {
     char known[1024] = "";
     for (const question *at = ctx->options->questions; at; at = at->next) list_add(known, sizeof known, at->name);
-    dti_fail(ctx, DT_ERR_ARG, "unknown option --%s; known: %s", name, *known ? known : "none");
+    refuse_usage(ctx, "unknown option --%s; known: %s", name, *known ? known : "none");
 }
 
 bool dt_options_done(dt_context *ctx)

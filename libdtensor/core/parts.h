@@ -21,7 +21,5 @@ bool dti_options_init(dt_context *ctx);
 void dti_options_fini(dt_context *ctx);
 /* Set the log level from --dt-log. false and DT_ERR_ARG for a text that is no level. */
 bool dti_log_setup(dt_context *ctx);
-/* Fail with DT_ERR_ARG: where an own option's value came from, its text, and what was expected. */
-void dti_option_refuse(dt_context *ctx, dti_option option, const char *expected);
 
 #endif

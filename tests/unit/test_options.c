@@ -15,6 +15,8 @@ enum { MAX_ARGS = 16 };
 /* A command line: words after the program's name, ended by NULL. */
 typedef struct line { int argc; char *words[MAX_ARGS + 2], **argv; } line;
 
+#define OWN                                                                                                             \
+    "known: --dt-ranks, --dt-backend, --dt-dry, --dt-timeout, --dt-bind, --dt-mesh, --dt-topology, --dt-small, --dt-log"
 #define LINE(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static const char *const *const no_words = (const char *const[]){ NULL };
@@ -39,7 +41,8 @@ static dt_context *begin(const char *const *words)
 
 static void clear_variables(void)
 {
-    static const char *const names[] = { "DT_MESH", "DT_TOPOLOGY", "DT_SMALL", "DT_LOG" };
+    static const char *const names[] = { "DT_RANKS", "DT_BACKEND", "DT_DRY", "DT_TIMEOUT", "DT_BIND",
+                                         "DT_MESH", "DT_TOPOLOGY", "DT_SMALL", "DT_LOG" };
     for (int i = 0; i < DT_COUNT(names); i++) unsetenv(names[i]);
 }
 
@@ -92,10 +95,10 @@ static void refused_lines_stay_as_they_are(void)
 {
     static const refused_row lines[] = {
         { { "--dt-mesh=a=4", "--dt-foo=1", "x" },
-          "unknown option --dt-foo; known: --dt-mesh, --dt-topology, --dt-small, --dt-log" },
-        { { "--dt-", "x" }, "unknown option --dt-; known: --dt-mesh, --dt-topology, --dt-small, --dt-log" },
-        { { "--dt-meshes=a=4" }, "unknown option --dt-meshes; known: --dt-mesh, --dt-topology, --dt-small, --dt-log" },
-        { { "--dt-me=a=4" }, "unknown option --dt-me; known: --dt-mesh, --dt-topology, --dt-small, --dt-log" },
+          "unknown option --dt-foo; " OWN },
+        { { "--dt-", "x" }, "unknown option --dt-; " OWN },
+        { { "--dt-meshes=a=4" }, "unknown option --dt-meshes; " OWN },
+        { { "--dt-me=a=4" }, "unknown option --dt-me; " OWN },
         { { "a", "--dt-mesh", "b=4" }, "--dt-mesh: expected \"=\" and a value" },
         { { "--dt-log=loud", "--dt-mesh=a=4" }, "--dt-log=loud: expected none, warning, info or debug" },
         { { "--dt-log=" }, "--dt-log=: expected none, warning, info or debug" },
