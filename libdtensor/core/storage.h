@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bytes of tensors: counted references, taken from a cache of the context that keeps its pages. What is asked for is
- * accounted, now and at most; what the cache keeps is not. Free blocks are poisoned in address-sanitizer builds. A block
- * belongs to its context's thread; peers that read it are waited for by whoever gave it to them. */
+ * accounted, now and at most; what the cache keeps is not. Free blocks are poisoned in address-sanitizer builds, and so
+ * is what lies behind the bytes asked for. A block belongs to its context's thread; peers that read it are waited for
+ * by whoever gave it to them. A context that ends frees those not released, too, after all layers above have ended. */
 #ifndef DTI_STORAGE_H
 #define DTI_STORAGE_H
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cache of blocks: lists of free ones, four sizes to a power of two, the last released first, as it is still in the
+ * processor's cache. A block keeps its dti_storage, so that a warm cache takes nothing from anybody. Where pages come
+ * from is not known here. Invariant: a free block is poisoned whole, a taken one beyond what was asked for. */
+#include <string.h>
+
+#include "core/pages.h"
+#include "core/poison.h"
+#include "core/storage.h"
+
+enum { SMALLEST = 64, SMALL_BITS = 8, MOST_BITS = 60, STEP_BITS = 2 };
+enum { STEPS = 1 << STEP_BITS, CLASS_COUNT = 1 + STEPS + STEPS * (MOST_BITS - SMALL_BITS) };
+
+typedef struct block {
+    dti_storage storage;           /* first: a storage is its block                                                */
+    struct block *next;            /* in its list                                                                  */
+    struct block *made;            /* the one made before                                                          */
+    void *bytes;                   /* NULL: spare, or of the class of nothing                                      */
+    size_t size;
+} block;
+
+typedef struct cache {
+    block *free[CLASS_COUNT];      /* by class                                                                     */
+    block *spare;                  /* without bytes                                                                */
+    block *made;                   /* all                                                                          */
+    int64_t now, peak;             /* bytes asked for                                                              */
+    size_t held;                   /* bytes of all blocks                                                          */
+} cache;
+
+/* ---- classes ----------------------------------------------------------------------------------------------------- *
+ * 0: no bytes. Then 64, 128, 192, 256, and from there on four steps to a power of two: 320, 384, 448, 512, 640.     */
+
+static int log2_floor(size_t n) { return 63 - __builtin_clzll((unsigned long long)n); }
+
+static int class_of(size_t n)
+{
+    if (n <= (size_t)1 << SMALL_BITS) return (int)((n + SMALLEST - 1) / SMALLEST);
+    int power = log2_floor(n - 1);                                     /* 2^power < n <= 2^(power + 1)             */
+    size_t step = ((n - 1) >> (power - STEP_BITS)) - STEPS;
+    return 1 + STEPS * (power - SMALL_BITS + 1) + (int)step;
+}
+
+static size_t class_bytes(int class)
+{
+    if (class <= STEPS) return (size_t)class * SMALLEST;
+    size_t steps = (size_t)STEPS + (size_t)((class - 1) % STEPS) + 1;
+    return steps << ((class - 1) / STEPS - 1 + SMALL_BITS - STEP_BITS);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static void drop_bytes(cache *c, block *b)
+{
+    if (!b->bytes) return;
+    dti_unpoison(b->bytes, b->size);
+    dti_pages_give(b->bytes, b->size);
+    c->held -= b->size;
+    b->bytes = NULL;
+}
+
+static void trim(cache *c)
+{
+    for (int class = 1; class < CLASS_COUNT; class++)
+        while (c->free[class]) {
+            block *b = c->free[class];
+            c->free[class] = b->next;
+            drop_bytes(c, b);
+            b->next = c->spare;
+            c->spare = b;
+        }
+}
+
+static void cache_fini(void *state)
+{
+    cache *c = state;
+    for (block *b = c->made; b; b = b->made) {
+        dti_unpoison(&b->storage, sizeof b->storage);
+        drop_bytes(c, b);
+    }
+}
+
+/* One without bytes. */
+static block *block_new(cache *c, dt_context *ctx)
+{
+    block *b = c->spare;
+    if (b) {
+        c->spare = b->next;
+        return b;
+    }
+    b = dti_context_take(ctx, sizeof *b);
+    if (!b) return NULL;
+    b->made = c->made;
+    c->made = b;
+    dti_poison(&b->storage, sizeof b->storage);
+    return b;
+}
+
+/* One of a class, free but in no list. Cached pages go before memory is said to be out. */
+static block *block_of_class(cache *c, dt_context *ctx, int class)
+{
+    block *b = block_new(c, ctx);
+    if (!b || class == 0) return b;
+    b->size = class_bytes(class);
+    b->bytes = dti_pages_take(b->size);
+    if (!b->bytes) {
+        trim(c);
+        b->bytes = dti_pages_take(b->size);
+    }
+    if (b->bytes) {
+        c->held += b->size;
+        dti_poison(b->bytes, b->size);
+        return b;
+    }
+    b->next = c->spare;
+    c->spare = b;
+    return NULL;
+}
+
+static block *block_take(cache *c, dt_context *ctx, int class)
+{
+    block *b = c->free[class];
+    if (!b) return block_of_class(c, ctx, class);
+    c->free[class] = b->next;
+    return b;
+}
+
+/* ---- storages ---------------------------------------------------------------------------------------------------- */
+
+static dti_storage *out_of_memory(dt_context *ctx, size_t n, const cache *c)
+{
+    dti_fail(ctx, DT_ERR_MEMORY, "out of memory: asked for %zu bytes, tensors of this rank hold %lld, in blocks of %zu",
+             n, (long long)c->now, c->held);
+    return NULL;
+}
+
+dti_storage *dti_storage_new(dt_context *ctx, size_t n)
+{
+    cache *c = dti_context_layer(ctx, DTI_LAYER_STORAGE, sizeof *c, cache_fini);
+    if (!c) return NULL;
+    if (n > (size_t)1 << MOST_BITS) return out_of_memory(ctx, n, c);
+    int class = class_of(n);
+    block *b = block_take(c, ctx, class);
+    if (!b) return out_of_memory(ctx, n, c);
+    dti_unpoison(&b->storage, sizeof b->storage);
+    if (n) dti_unpoison(b->bytes, n);
+    b->storage = (dti_storage){ .ctx = ctx, .bytes = b->bytes, .n = n, .references = 1 };
+    c->now += (int64_t)n;
+    if (c->now > c->peak) c->peak = c->now;
+    return &b->storage;
+}
+
+dti_storage *dti_storage_retain(dti_storage *storage)
+{
+    if (storage) storage->references++;
+    return storage;
+}
+
+void dti_storage_release(dti_storage *storage)
+{
+    if (!storage || --storage->references > 0) return;
+    block *b = (block *)storage;
+    cache *c = storage->ctx->layers[DTI_LAYER_STORAGE].state;
+    int class = class_of(storage->n);
+    c->now -= (int64_t)storage->n;
+    b->next = c->free[class];
+    c->free[class] = b;
+    if (b->bytes) dti_poison(b->bytes, b->size);
+    dti_poison(storage, sizeof *storage);
+}
+
+/* ---- accounts ---------------------------------------------------------------------------------------------------- */
+
+int64_t dti_storage_now(const dt_context *ctx)
+{
+    const cache *c = ctx->layers[DTI_LAYER_STORAGE].state;
+    return c ? c->now : 0;
+}
+
+int64_t dti_storage_peak(const dt_context *ctx)
+{
+    const cache *c = ctx->layers[DTI_LAYER_STORAGE].state;
+    return c ? c->peak : 0;
+}
+
+void dti_storage_trim(dt_context *ctx)
+{
+    cache *c = ctx->layers[DTI_LAYER_STORAGE].state;
+    if (c) trim(c);
+}
