@@ -5,8 +5,9 @@
  *
  * Ranks that communicate form a group, an ascending list of world ranks. All members make the same calls on a group in
  * the same order, and each call carries a hash and a text of what is called: members that differ get DT_ERR_DESYNC with
- * both texts. The first error on a rank reaches members that wait for it, or come later, as DT_ERR_PEER with its message;
- * a member that does not come within the time-out is DT_ERR_TIMEOUT. Either kills the group: calls on it are DT_ERR_COMM. */
+ * both texts. The first error on a rank reaches members that wait for it, or come later, as DT_ERR_PEER with its
+ * message; a member that does not come within the time-out is DT_ERR_TIMEOUT. Either kills the group: calls on it are
+ * DT_ERR_COMM. Where all members fail alike, before the first message, and clear, no harm is done. */
 #ifndef DTI_COMM_H
 #define DTI_COMM_H
 
@@ -17,12 +18,12 @@
 typedef struct dti_comm dti_comm;   /* one rank's end of a backend                                                  */
 typedef struct dti_group dti_group; /* one rank's end of a group                                                    */
 
-typedef struct dti_call { uint64_t hash; const char *text; } dti_call; /* text lives as long as the context          */
+typedef struct dti_call { uint64_t hash; const char *text; } dti_call; /* text lives as long as the context        */
 
 enum { DTI_COPY_DIMS = 8 };
 
-/* Elements of one member's source to places in the own target: count[0] x .. count[dims - 1] runs of `run` elements that
- * lie next to each other on both sides. All numbers are in elements of the exchange's dtype. */
+/* Elements of one member's source to places in the own target: count[0] x .. count[dims - 1] runs of `run` elements
+ * that lie next to each other on both sides. All numbers are in elements. */
 typedef struct dti_copy {
     int member;                    /* of the group; the own index: from the own source                             */
     int contribution;              /* of a sum; else 0                                                             */
@@ -31,16 +32,16 @@ typedef struct dti_copy {
     int64_t count[DTI_COPY_DIMS], from_stride[DTI_COPY_DIMS], to_stride[DTI_COPY_DIMS];
 } dti_copy;
 
-/* One call: what this rank shows, and what it takes. */
+/* One call: what this rank shows, and what it takes. Copies and target live until it is finished. */
 typedef struct dti_exchange {
     dti_call call;
     dt_dtype dtype;                /* of what travels                                                              */
-    dti_storage *source;           /* shown to the members; kept until all have taken; NULL: this rank shows nothing */
+    dti_storage *source;           /* shown to the members; kept until all have taken; NULL: shows nothing         */
     void *target;                  /* this rank's result; NULL: it takes nothing                                   */
     const dti_copy *gets;          /* from whom it takes what; by contribution                                     */
     int get_count;
-    const dti_copy *puts;          /* the same for members that take from this rank (member: the taker): for backends that
-                                      send; NULL where the backend shares memory                                   */
+    const dti_copy *puts;          /* the same for members that take from this rank (member: the taker): for
+                                      backends that send; NULL where the backend shares memory                     */
     int put_count;
     int contributions;             /* 0: copies; else every target element is combined from so many                */
     dti_combine combine;
@@ -51,7 +52,7 @@ typedef struct dti_comm_ops {
     const char *name;
     bool shares_memory;            /* members read each other's sources: puts are not asked for                    */
     /* required */
-    dti_group *(*group)(dti_comm *comm, const int *ranks, int n); /* made lazily, the same object for the same list; this
+    dti_group *(*group)(dti_comm *comm, const int *ranks, int n); /* made lazily, one object per list of ranks; this
                                       rank is among them. NULL and the error                                       */
     /* Begin: the source is shown or sent. Nothing is waited for but room to say so. */
     dt_status (*start)(dti_group *group, const dti_exchange *exchange);
@@ -60,7 +61,10 @@ typedef struct dti_comm_ops {
     dt_status (*barrier)(dti_group *group, dti_call call);
     void (*failed)(dti_comm *comm); /* this rank's context has failed: tell the peers                              */
     dt_status (*cleared)(dti_comm *comm); /* it is to be cleared: DT_OK, or the status of a dead group            */
-    void (*leave)(dti_comm *comm); /* this rank returns; the last call                                             */
+    void (*leave)(dti_comm *comm); /* this rank returns; the last call. What it has shown stays readable: its context
+                                      is destroyed when all ranks have left                                        */
+    /* optional */
+    void (*reclaim)(dti_comm *comm); /* release at once, without waiting, what all have taken: memory is short     */
 } dti_comm_ops;
 
 struct dti_comm {                  /* a backend's own struct begins with this                                      */
@@ -76,6 +80,9 @@ struct dti_group {                 /* likewise                                  
 
 /* The context's backend; NULL: a dry context, or one rank alone. */
 dti_comm *dti_comm_of(const dt_context *ctx);
+/* Make a backend's end its context's, and take it away: what is left of the context then has no peers. */
+void dti_comm_join(dti_comm *comm);
+void dti_comm_leave(dti_comm *comm);
 
 /* A whole exchange. */
 static inline dt_status dti_exchange_run(dti_group *group, const dti_exchange *exchange)

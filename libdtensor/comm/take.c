@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies go straight from the source to the target. Combinations go in one pass where every contribution consists of
+ * copies to the same places: a chunk of the target is combined from the same chunk of every source while it is in the
+ * cache. Else contributions are added one after the other in a temporary of the dtype that sums. */
+#include "comm/take.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements of a target that are combined at once. */
+enum { CHUNK = 4096 };
+
+static void *scratch_take(dti_scratch *scratch, size_t bytes)
+{
+    if (bytes <= scratch->n) return scratch->bytes;
+    free(scratch->bytes);
+    *scratch = (dti_scratch){ malloc(bytes), bytes };
+    if (!scratch->bytes) scratch->n = 0;
+    return scratch->bytes;
+}
+
+void dti_scratch_fini(dti_scratch *scratch) { free(scratch->bytes); }
+
+/* ---- runs of a copy ---------------------------------------------------------------------------------------------- *
+ * All dims but the last are walked like the digits of a number; the last is left to whoever works on a row of runs.  */
+
+typedef struct walk { const dti_copy *copy; int64_t at[DTI_COPY_DIMS], from, to; } walk;
+
+static bool walk_begin(walk *w, const dti_copy *copy)
+{
+    *w = (walk){ .copy = copy, .from = copy->from, .to = copy->to };
+    for (int d = 0; d < copy->dims; d++)
+        if (copy->count[d] <= 0) return false;
+    return copy->run > 0;
+}
+
+static bool walk_next(walk *w)
+{
+    const dti_copy *copy = w->copy;
+    for (int d = copy->dims - 2; d >= 0; d--) {
+        w->from += copy->from_stride[d];
+        w->to += copy->to_stride[d];
+        if (++w->at[d] < copy->count[d]) return true;
+        w->from -= copy->count[d] * copy->from_stride[d];
+        w->to -= copy->count[d] * copy->to_stride[d];
+        w->at[d] = 0;
+    }
+    return false;
+}
+
+typedef struct row { int64_t count, from_stride, to_stride; } row; /* of runs, in the last dim                     */
+
+static row row_of(const dti_copy *copy)
+{
+    int last = copy->dims - 1;
+    if (last < 0) return (row){ 1, 0, 0 };
+    return (row){ copy->count[last], copy->from_stride[last], copy->to_stride[last] };
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+/* With a constant size of a run the compiler makes it a load and a store. */
+static inline void copy_runs(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, size_t run)
+{
+    for (int64_t i = 0; i < n; i++, to += to_step, from += from_step) memcpy(to, from, run);
+}
+
+static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, size_t run)
+{
+    switch (run) {
+    case 1: copy_runs(to, to_step, from, from_step, n, 1); break;
+    case 2: copy_runs(to, to_step, from, from_step, n, 2); break;
+    case 4: copy_runs(to, to_step, from, from_step, n, 4); break;
+    case 8: copy_runs(to, to_step, from, from_step, n, 8); break;
+    case 16: copy_runs(to, to_step, from, from_step, n, 16); break;
+    default: copy_runs(to, to_step, from, from_step, n, run);
+    }
+}
+
+static void copy(const dti_copy *c, const char *source, char *target, int64_t bytes)
+{
+    walk w;
+    row r = row_of(c);
+    if (!walk_begin(&w, c)) return;
+    if (source + c->from * bytes == target + c->to * bytes) return; /* it is where it belongs */
+    do copy_row(target + w.to * bytes, r.to_stride * bytes, source + w.from * bytes, r.from_stride * bytes, r.count,
+                (size_t)(c->run * bytes));
+    while (walk_next(&w));
+}
+
+static void take_copies(const dti_exchange *ex, const char *const *sources)
+{
+    int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype);
+    for (int i = 0; i < ex->get_count; i++) copy(&ex->gets[i], sources[ex->gets[i].member], ex->target, bytes);
+}
+
+/* ---- combinations in one pass ------------------------------------------------------------------------------------ */
+
+static bool same_places(const dti_copy *a, const dti_copy *b)
+{
+    if (a->dims != b->dims || a->run != b->run || a->to != b->to) return false;
+    for (int d = 0; d < a->dims; d++)
+        if (a->count[d] != b->count[d] || a->to_stride[d] != b->to_stride[d]) return false;
+    return true;
+}
+
+/* Has every contribution the same copies, but for where they come from? */
+static bool is_aligned(const dti_exchange *ex)
+{
+    int each = ex->get_count / ex->contributions;
+    if (ex->get_count % ex->contributions != 0) return false;
+    for (int i = 0; i < ex->get_count; i++)
+        if (ex->gets[i].contribution != i / each || !same_places(&ex->gets[i], &ex->gets[i % each])) return false;
+    return true;
+}
+
+static void combine_run(const dti_exchange *ex, const char **from, char *to, int64_t run)
+{
+    int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
+    for (int64_t n; run > 0; run -= n) {
+        n = run < CHUNK ? run : CHUNK;
+        dti_numbers_combine(ex->combine, ex->dtype, (const void *const *)from, ex->contributions, ex->target_dtype, to,
+                            n);
+        for (int c = 0; c < ex->contributions; c++) from[c] += n * bytes;
+        to += n * to_bytes;
+    }
+}
+
+/* Where the run at w, i in its row, begins in the source of another copy to the same places. */
+static int64_t from_at(const dti_copy *c, const walk *w, int64_t i)
+{
+    int64_t from = c->from;
+    for (int d = 0; d < c->dims - 1; d++) from += w->at[d] * c->from_stride[d];
+    return c->dims > 0 ? from + i * c->from_stride[c->dims - 1] : from;
+}
+
+/* The copies i of every contribution at once. */
+static void combine_aligned(const dti_exchange *ex, const char *const *sources, int i, const char **from)
+{
+    walk w;
+    int each = ex->get_count / ex->contributions;
+    int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
+    row r = row_of(&ex->gets[i]);
+    if (!walk_begin(&w, &ex->gets[i])) return;
+    do
+        for (int64_t k = 0; k < r.count; k++) {
+            for (int c = 0; c < ex->contributions; c++) {
+                const dti_copy *get = &ex->gets[c * each + i];
+                from[c] = sources[get->member] + from_at(get, &w, k) * bytes;
+            }
+            combine_run(ex, from, (char *)ex->target + (w.to + k * r.to_stride) * to_bytes, ex->gets[i].run);
+        }
+    while (walk_next(&w));
+}
+
+static bool take_aligned(const dti_exchange *ex, const char *const *sources, dti_scratch *scratch)
+{
+    const char **from = scratch_take(scratch, (size_t)ex->contributions * sizeof *from);
+    for (int i = 0; from && i < ex->get_count / ex->contributions; i++) combine_aligned(ex, sources, i, from);
+    return from != NULL;
+}
+
+/* ---- combinations in a temporary --------------------------------------------------------------------------------- */
+
+typedef struct part { int64_t lo, hi; } part; /* of the target, that is written to                                 */
+
+static part part_of(const dti_exchange *ex)
+{
+    part p = { INT64_MAX, INT64_MIN };
+    for (int i = 0; i < ex->get_count; i++) {
+        const dti_copy *c = &ex->gets[i];
+        int64_t lo = c->to, hi = c->to + c->run;
+        bool empty = c->run <= 0;
+        for (int d = 0; d < c->dims; d++) {
+            int64_t reach = (c->count[d] - 1) * c->to_stride[d];
+            if (reach < 0) lo += reach;
+            else hi += reach;
+            empty |= c->count[d] <= 0;
+        }
+        if (!empty && lo < p.lo) p.lo = lo;
+        if (!empty && hi > p.hi) p.hi = hi;
+    }
+    return p;
+}
+
+typedef struct sum { char *numbers; dt_dtype dtype; int64_t lo; } sum; /* element i of the target is at i - lo      */
+
+static void accumulate(const dti_exchange *ex, const dti_copy *c, const char *source, const sum *s)
+{
+    walk w;
+    int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), wide = (int64_t)dt_dtype_bytes(s->dtype);
+    row r = row_of(c);
+    if (!walk_begin(&w, c)) return;
+    do
+        for (int64_t k = 0; k < r.count; k++)
+            dti_numbers_accumulate(ex->combine, c->contribution == 0, ex->dtype,
+                                   source + (w.from + k * r.from_stride) * bytes,
+                                   s->numbers + (w.to + k * r.to_stride - s->lo) * wide, c->run);
+    while (walk_next(&w));
+}
+
+/* What the first contribution wrote is all there is. */
+static void convert(const dti_exchange *ex, const dti_copy *c, const sum *s)
+{
+    walk w;
+    int64_t to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype), wide = (int64_t)dt_dtype_bytes(s->dtype);
+    row r = row_of(c);
+    if (!walk_begin(&w, c)) return;
+    do
+        for (int64_t k = 0; k < r.count; k++) {
+            int64_t to = w.to + k * r.to_stride;
+            dti_numbers_convert(s->dtype, s->numbers + (to - s->lo) * wide, ex->target_dtype,
+                                (char *)ex->target + to * to_bytes, c->run);
+        }
+    while (walk_next(&w));
+}
+
+static bool take_in_turn(const dti_exchange *ex, const char *const *sources, dti_scratch *scratch)
+{
+    part p = part_of(ex);
+    if (p.lo >= p.hi) return true;
+    sum s = { .dtype = dti_sum_dtype(ex->dtype), .lo = p.lo };
+    s.numbers = scratch_take(scratch, (size_t)(p.hi - p.lo) * dt_dtype_bytes(s.dtype));
+    if (!s.numbers) return false;
+    for (int i = 0; i < ex->get_count; i++) accumulate(ex, &ex->gets[i], sources[ex->gets[i].member], &s);
+    for (int i = 0; i < ex->get_count && ex->gets[i].contribution == 0; i++) convert(ex, &ex->gets[i], &s);
+    return true;
+}
+
+bool dti_take(const dti_exchange *ex, const char *const *sources, dti_scratch *scratch)
+{
+    if (!ex->target || ex->get_count == 0) return true;
+    if (ex->contributions == 0) take_copies(ex, sources);
+    else return is_aligned(ex) ? take_aligned(ex, sources, scratch) : take_in_turn(ex, sources, scratch);
+    return true;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The threads backend. A call has a number in its group. To start it a rank writes a post, which says where its source
+ * lies, and the number last; to finish it, it waits for the posts of those it takes from, copies from their memory, and
+ * publishes that it has taken. A source is held until every member has.
+ *
+ * A failure is told by numbers: each rank counts how often its context has failed, and each post has that count. A peer
+ * whose count is the own one has failed alike, so that calls whose arguments all ranks refused do no harm; one that is
+ * ahead has failed alone, and kills the group.
+ * Invariant: released <= taken by all <= taken <= started, and started - released is at most DTI_RING. */
+#include "comm/threads.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comm/take.h"
+
+enum { HELD_BYTES = 16 << 10, HELD_CALLS = DTI_RING / 2 }; /* less is not worth looking whether all have taken      */
+
+typedef struct call {
+    dti_exchange exchange;
+    bool barrier;
+    uint64_t failures;             /* of this rank when it was started                                             */
+} call;
+
+typedef struct thread_group {
+    dti_group base;
+    struct thread_group *next;     /* of this rank                                                                 */
+    dti_circle *circle;
+    dti_member *self;
+    uint64_t started, taken, released; /* numbers of calls                                                         */
+    size_t held;                   /* bytes of sources not released                                                */
+    call calls[DTI_RING];          /* call i in i % DTI_RING                                                       */
+    const char **sources;          /* of the call being taken, by member                                           */
+    uint64_t *arrived;             /* the last call whose post was read, by member                                 */
+} thread_group;
+
+typedef struct threads {
+    dti_comm base;
+    dti_world *world;
+    thread_group *groups;
+    uint64_t failures;
+    dti_scratch scratch;
+} threads;
+
+static threads *threads_of(const thread_group *g) { return (threads *)g->base.comm; }
+
+static call *call_of(thread_group *g, uint64_t number) { return &g->calls[number % DTI_RING]; }
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+/* This rank cannot go on because of another: as that one's sentence says. The group is dead. */
+static dt_status fail_by_peer(thread_group *g, int culprit, const char *sentence)
+{
+    threads *t = threads_of(g);
+    dti_circle_kill(t->world, g->circle, culprit, sentence);
+    return dti_fail(t->base.ctx, DT_ERR_PEER, "%s", sentence);
+}
+
+/* This rank has an error of its own that kills the group. */
+DT_PRINTF(3, 4)
+static dt_status fail_group(thread_group *g, dt_status status, const char *format, ...)
+{
+    threads *t = threads_of(g);
+    char error[DTI_SENTENCE], sentence[DTI_SENTENCE + 64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error, sizeof error, format, args);
+    va_end(args);
+    dti_fail(t->base.ctx, status, "%s", error);
+    snprintf(sentence, sizeof sentence, "rank %d failed first: %s", t->base.ctx->rank, error);
+    dti_circle_kill(t->world, g->circle, t->base.ctx->rank, sentence);
+    return status;
+}
+
+static dt_status fail_dead(thread_group *g)
+{
+    threads *t = threads_of(g);
+    const dti_circle *circle = g->circle;
+    if (circle->culprit != t->base.ctx->rank) return dti_fail(t->base.ctx, DT_ERR_PEER, "%s", circle->sentence);
+    return dti_fail(t->base.ctx, DT_ERR_COMM, "the group of %d ranks from %d to %d is dead: %s", circle->n,
+                    circle->ranks[0], circle->ranks[circle->n - 1], circle->sentence);
+}
+
+static dt_status fail_by_member(thread_group *g, int member)
+{
+    char sentence[DTI_SENTENCE];
+    dti_world_sentence(threads_of(g)->world, g->base.ranks[member], sentence);
+    return fail_by_peer(g, g->base.ranks[member], sentence);
+}
+
+/* This rank has failed alone, cleared its error and called on. */
+static dt_status fail_by_self(thread_group *g)
+{
+    threads *t = threads_of(g);
+    char sentence[DTI_SENTENCE];
+    dti_world_sentence(t->world, t->base.ctx->rank, sentence);
+    dti_circle_kill(t->world, g->circle, t->base.ctx->rank, sentence);
+    return fail_dead(g);
+}
+
+static dt_status fail_by_time(thread_group *g, int member, const char *text)
+{
+    return fail_group(g, DT_ERR_TIMEOUT, "rank %d did not come to %s within %g s", g->base.ranks[member], text,
+                      threads_of(g)->world->patience.seconds);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+typedef enum trouble { TROUBLE_NONE, TROUBLE_DEAD, TROUBLE_MEMBER } trouble;
+
+/* Is there a reason not to wait for a member? What it did before is read again by who asks. */
+static trouble look(const thread_group *g, int member, uint64_t failures)
+{
+    const dti_rank_state *state = &threads_of(g)->world->ranks[g->base.ranks[member]];
+    if (atomic_load(&g->circle->dead)) return TROUBLE_DEAD;
+    return atomic_load(&state->failures) > failures || atomic_load(&state->left) ? TROUBLE_MEMBER : TROUBLE_NONE;
+}
+
+static dt_status fail_trouble(thread_group *g, int member, trouble found)
+{
+    return found == TROUBLE_DEAD ? fail_dead(g) : fail_by_member(g, member);
+}
+
+/* Wait until a member's number is at least `number`. text: the call waited in. */
+static dt_status await(thread_group *g, int member, _Atomic uint64_t *at, uint64_t number, uint64_t failures,
+                       const char *text)
+{
+    dt_status status = DT_OK;
+    dti_wait wait = dti_wait_begin(&g->circle->members[member].event, &threads_of(g)->world->patience);
+    while (atomic_load(at) < number && !status) {
+        trouble found = look(g, member, failures);
+        if (atomic_load(at) >= number) break; /* it came before the trouble */
+        if (found) status = fail_trouble(g, member, found);
+        else if (!dti_wait_again(&wait)) status = fail_by_time(g, member, text);
+    }
+    dti_wait_end(&wait);
+    return status;
+}
+
+/* ---- releasing --------------------------------------------------------------------------------------------------- */
+
+/* Release the sources that all members have taken. */
+static void release_taken(thread_group *g)
+{
+    uint64_t all = g->taken;
+    for (int i = 0; i < g->base.n && all > g->released; i++) {
+        uint64_t taken = atomic_load(&g->circle->members[i].taken);
+        if (taken < all) all = taken;
+    }
+    while (g->released < all) {
+        dti_storage *source = call_of(g, ++g->released)->exchange.source;
+        if (source) g->held -= source->n;
+        dti_storage_release(source);
+    }
+}
+
+static void release_all_taken(threads *t)
+{
+    for (thread_group *g = t->groups; g; g = g->next)
+        if (g->held >= HELD_BYTES || g->started - g->released >= HELD_CALLS) release_taken(g);
+}
+
+static void reclaim(dti_comm *comm)
+{
+    for (thread_group *g = ((threads *)comm)->groups; g; g = g->next) release_taken(g);
+}
+
+/* ---- taking ------------------------------------------------------------------------------------------------------ */
+
+/* A post has come: is it the same call? */
+static dt_status check_post(thread_group *g, int member, const dti_post *post, const call *c)
+{
+    if (post->failures > c->failures) return fail_by_member(g, member);
+    if (post->failures < c->failures) return fail_by_self(g);
+    if (post->hash == c->exchange.call.hash) return DT_OK;
+    int me = g->base.ranks[g->base.index], other = g->base.ranks[member];
+    const char *mine = c->exchange.call.text, *its = post->text;
+    bool first = me < other;
+    return fail_group(g, DT_ERR_DESYNC, "ranks called different things: rank %d %s, rank %d %s", first ? me : other,
+                      first ? mine : its, first ? other : me, first ? its : mine);
+}
+
+/* Wait for a member's post and read it, once per call. */
+static dt_status arrive(thread_group *g, int member, uint64_t number)
+{
+    const call *c = call_of(g, number);
+    dti_post *post = &g->circle->members[member].posts[number % DTI_RING];
+    if (g->arrived[member] == number) return DT_OK;
+    dt_status status = await(g, member, &post->number, number, c->failures, c->exchange.call.text);
+    if (!status) status = check_post(g, member, post, c);
+    if (status) return status;
+    g->arrived[member] = number;
+    g->sources[member] = post->bytes;
+    return DT_OK;
+}
+
+static dt_status arrive_all(thread_group *g, uint64_t number)
+{
+    const call *c = call_of(g, number);
+    dt_status status = DT_OK;
+    if (c->barrier)
+        for (int i = 0; i < g->base.n && !status; i++) status = arrive(g, i, number);
+    else
+        for (int i = 0; i < c->exchange.get_count && !status; i++)
+            status = arrive(g, c->exchange.gets[i].member, number);
+    return status;
+}
+
+static dt_status take(thread_group *g, uint64_t number)
+{
+    threads *t = threads_of(g);
+    const dti_exchange *exchange = &call_of(g, number)->exchange;
+    dt_status status = arrive_all(g, number);
+    if (status) return status;
+    if (!dti_take(exchange, g->sources, &t->scratch))
+        return dti_fail(t->base.ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", exchange->call.text);
+    g->taken = number;
+    atomic_store(&g->self->taken, number);
+    dti_event_tell(&g->self->event);
+    return DT_OK;
+}
+
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
+
+/* Room for one more post: its line is free when all have taken what it showed. */
+static dt_status make_room(thread_group *g, const char *text)
+{
+    dt_status status = DT_OK;
+    uint64_t oldest = g->started + 1 - DTI_RING;
+    if (g->taken < oldest) status = take(g, oldest);
+    for (int i = 0; i < g->base.n && !status; i++)
+        status = await(g, i, &g->circle->members[i].taken, oldest, threads_of(g)->failures, text);
+    if (!status) release_taken(g);
+    return status;
+}
+
+/* May calls be made, and is there room? */
+static dt_status ready(thread_group *g, const char *text)
+{
+    const dt_context *ctx = g->base.comm->ctx;
+    if (dti_failed(ctx)) return ctx->status;
+    if (atomic_load(&g->circle->dead)) return fail_dead(g);
+    return g->started - g->released == DTI_RING ? make_room(g, text) : DT_OK;
+}
+
+static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrier)
+{
+    dt_status status = ready(g, exchange->call.text);
+    if (status) return status;
+    uint64_t number = ++g->started;
+    dti_storage *source = exchange->source;
+    *call_of(g, number) = (call){ *exchange, barrier, threads_of(g)->failures };
+    if (source) g->held += dti_storage_retain(source)->n;
+    dti_post *post = &g->self->posts[number % DTI_RING];
+    post->hash = exchange->call.hash;
+    post->text = exchange->call.text;
+    post->bytes = source ? source->bytes : NULL;
+    post->failures = threads_of(g)->failures;
+    atomic_store(&post->number, number);
+    dti_event_tell(&g->self->event);
+    return DT_OK;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static dt_status start(dti_group *group, const dti_exchange *exchange)
+{
+    return show((thread_group *)group, exchange, false);
+}
+
+static dt_status finish(dti_group *group)
+{
+    thread_group *g = (thread_group *)group;
+    threads *t = threads_of(g);
+    dt_status status = t->base.ctx->status;
+    while (!status && g->taken < g->started) status = take(g, g->taken + 1);
+    release_all_taken(t);
+    return status;
+}
+
+static dt_status barrier(dti_group *group, dti_call of)
+{
+    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 }, true);
+    return status ? status : finish(group);
+}
+
+static void failed(dti_comm *comm)
+{
+    threads *t = (threads *)comm;
+    t->failures++;
+    dti_world_failed(t->world, comm->ctx->rank, comm->ctx->status, comm->ctx->error);
+}
+
+static dt_status cleared(dti_comm *comm)
+{
+    dti_world *world = ((threads *)comm)->world;
+    if (dti_world_has_dead(world, comm->ctx->rank)) return comm->ctx->status;
+    dti_world_cleared(world, comm->ctx->rank);
+    return DT_OK;
+}
+
+static void leave(dti_comm *comm) { dti_world_left(((threads *)comm)->world, comm->ctx->rank); }
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+static void group_free(thread_group *g)
+{
+    while (g->released < g->started) dti_storage_release(call_of(g, ++g->released)->exchange.source);
+    free(g->sources);
+    free(g->arrived);
+    free(g);
+}
+
+static thread_group *group_create(threads *t, dti_circle *circle)
+{
+    thread_group *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    g->base = (dti_group){ &t->base, circle->ranks, circle->n,
+                           dti_ranks_find(circle->ranks, circle->n, t->base.ctx->rank) };
+    g->circle = circle;
+    g->self = &circle->members[g->base.index];
+    g->sources = calloc((size_t)circle->n, sizeof *g->sources);
+    g->arrived = calloc((size_t)circle->n, sizeof *g->arrived);
+    if (g->sources && g->arrived) return g;
+    group_free(g);
+    return NULL;
+}
+
+static dti_group *group(dti_comm *comm, const int *ranks, int n)
+{
+    threads *t = (threads *)comm;
+    if (dti_failed(comm->ctx)) return NULL;
+    dti_circle *circle = dti_world_circle(t->world, ranks, n);
+    thread_group *g = t->groups;
+    while (g && g->circle != circle) g = g->next;
+    if (g) return &g->base;
+    g = circle ? group_create(t, circle) : NULL;
+    if (!g) {
+        dti_fail(comm->ctx, DT_ERR_MEMORY, "out of memory for a group of %d ranks", n);
+        return NULL;
+    }
+    g->next = t->groups;
+    t->groups = g;
+    return &g->base;
+}
+
+static const dti_comm_ops ops = {
+    .name = "threads",
+    .shares_memory = true,
+    .group = group,
+    .start = start,
+    .finish = finish,
+    .barrier = barrier,
+    .failed = failed,
+    .cleared = cleared,
+    .leave = leave,
+    .reclaim = reclaim,
+};
+
+dti_comm *dti_threads_new(dti_world *world, dt_context *ctx)
+{
+    threads *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->base = (dti_comm){ &ops, ctx };
+    t->world = world;
+    return &t->base;
+}
+
+void dti_threads_free(dti_comm *comm)
+{
+    threads *t = (threads *)comm;
+    if (!t) return;
+    while (t->groups) {
+        thread_group *g = t->groups;
+        t->groups = g->next;
+        group_free(g);
+    }
+    dti_scratch_fini(&t->scratch);
+    free(t);
+}
