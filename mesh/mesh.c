@@ -2,6 +2,7 @@
  *
  * Meshes over all ranks, and what one can ask a mesh. Views are in mesh_view.c. A mesh never changes; every answer is
  * arithmetic on a few axes, whatever the number of ranks. */
+#include "core/storage.h"
 #include "mesh/draft.h"
 
 /* ---- axes and coordinates --------------------------------------------------------------------------------------- */
@@ -203,8 +204,21 @@ const char *dt_mesh_text(const dt_mesh *mesh) { return mesh ? mesh->text : ""; }
 
 dt_context *dt_mesh_context(const dt_mesh *mesh) { return mesh ? mesh->ctx : NULL; }
 
+dt_counters *dti_mesh_counting(dt_mesh *mesh)
+{
+    size_t bytes = ((size_t)mesh->dim_count + 1) * sizeof *mesh->counters;
+    if (!mesh->counters) mesh->counters = dti_context_take(mesh->ctx, bytes);
+    return mesh->counters;
+}
+
 dt_counters dt_mesh_counters(const dt_mesh *mesh, const char *dim)
 {
-    if (mesh && dim) dti_mesh_dim_index(mesh, word_of(dim));
-    return (dt_counters){ 0 };     /* and that is the truth: there is nothing yet that communicates */
+    if (!mesh) return (dt_counters){ 0 };
+    int index = dim ? dti_mesh_dim_index(mesh, word_of(dim)) : mesh->dim_count;
+    dt_counters counters = { 0 };
+    if (index < 0) return counters;
+    if (mesh->counters) counters = mesh->counters[index];
+    counters.memory = dti_storage_now(mesh->ctx);
+    counters.memory_peak = dti_storage_peak(mesh->ctx);
+    return counters;
 }

@@ -31,6 +31,7 @@ struct dt_mesh {
     int rank;                      /* this rank's, row-major; -1: not a member                                     */
     int dim_count;
     dti_mesh_dim dims[DT_MAX_MESH_DIMS];
+    dt_counters *counters;         /* per dim, then of all together; NULL: nothing was communicated                */
 };
 
 /* Index of a dim by name, -1: none. */
@@ -39,6 +40,8 @@ int dti_mesh_find(const dt_mesh *mesh, dti_word name);
 int dti_mesh_dim_index(const dt_mesh *mesh, dti_word name);
 /* Mesh rank of a world rank; -1: not a member. */
 int dti_mesh_index(const dt_mesh *mesh, int world_rank);
+/* The mesh of one rank of the run, without dims. NULL and the error when memory ran out. */
+dt_mesh *dti_mesh_of_rank(dt_context *ctx, int world_rank);
 /* Coordinate of a world rank along a dim; -1: not a member. */
 int dti_mesh_coord_of(const dt_mesh *mesh, int dim, int world_rank);
 
@@ -49,6 +52,8 @@ int dti_axes_offset(const dti_axis *axes, int n, int coord);
 /* Is an offset one of those? Axes largest stride first, as the members of a layout are. */
 bool dti_axes_reach(const dti_axis *axes, int n, int offset);
 
+/* The mesh's counters, to be added to; NULL and the error when memory ran out. */
+dt_counters *dti_mesh_counting(dt_mesh *mesh);
 /* Merge touching axes of an ordered list in place: (a, s) then (b, t) with s = b t is (a b, t). The new count. */
 int dti_axes_merge(dti_axis *axes, int n);
 

@@ -204,3 +204,10 @@ dt_mesh *dt_mesh_split(dt_mesh *mesh, const char *dim, const char *text)
     }
     return dti_draft_intern(&draft, NULL);
 }
+
+dt_mesh *dti_mesh_of_rank(dt_context *ctx, int world_rank)
+{
+    dti_draft draft;
+    dti_draft_init(&draft, ctx, world_rank);
+    return dti_draft_intern(&draft, NULL);
+}

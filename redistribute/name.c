@@ -106,13 +106,29 @@ static void put_dims(dti_pen *pen, const dt_mesh *mesh, const dti_step *steps, i
     }
 }
 
+/* Does a step run inside the target's mesh, where that has other ranks? */
+static bool in_target(const dt_plan *plan, const dti_step *step)
+{
+    return !dti_layout_same_ranks(plan->source->layout, plan->target->layout) && step->own
+        && step->from->members == plan->target->layout->members;
+}
+
 /* Steps inside one mesh name its dims; a step from one rank list to another names both meshes' dims. */
 static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *steps, int n)
 {
-    bool at_target = !dti_layout_same_ranks(plan->source->layout, plan->target->layout)
-                  && steps->from->members == plan->target->layout->members;
-    if (steps->own) put_dims(pen, at_target ? plan->target->mesh : plan->source->mesh, steps, n);
+    if (steps->own) put_dims(pen, in_target(plan, steps) ? plan->target->mesh : plan->source->mesh, steps, n);
     else dti_put(pen, "%s > %s", plan->source->mesh->text, plan->target->mesh->text);
+}
+
+/* The mesh whose dims count a step's calls, and which of them do; a step between meshes runs along all of the source's. */
+static void set_behind(const dt_plan *plan, int first, int n, dti_shown *behind)
+{
+    *behind = (dti_shown){ first, n, plan->source->mesh, 0 };
+    if (in_target(plan, &plan->steps[first])) behind->mesh = plan->target->mesh;
+    for (int d = 0; d < behind->mesh->dim_count; d++)
+        for (int i = first; i < first + n; i++)
+            if (!plan->steps[i].own || step_runs_along(&plan->steps[i], &behind->mesh->dims[d]))
+                behind->dims |= UINT32_C(1) << d;
 }
 
 static const char *dims_text(dt_context *ctx, const dt_plan *plan, const dti_step *steps, int n)
@@ -194,11 +210,12 @@ bool dti_plan_show(dt_context *ctx, dt_plan *plan)
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     dt_plan_step *shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *shown);
+    plan->behind = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->behind);
     int joined = all_reduce_steps(plan);
-    for (int i = 0, n; shown && i < plan->step_count; i += n) {
+    for (int i = 0, n; shown && plan->behind && i < plan->step_count; i += n) {
         n = joined ? joined : dti_stage_steps(plan, i);
         if (!show(ctx, plan, &frame, i, n, joined > 0, &shown[plan->shown_count])) return false;
-        plan->shown_count++;
+        set_behind(plan, i, n, &plan->behind[plan->shown_count++]);
     }
     plan->shown = shown;
     return shown != NULL;

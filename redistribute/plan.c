@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "core/pen.h"
+#include "redistribute/compile.h"
 
 typedef struct plan_state { dti_table plans; dti_search *search; } plan_state;
 
 static void state_fini(void *state)
 {
     plan_state *s = state;
+    for (size_t i = 0; i < s->plans.capacity; i++)
+        if (s->plans.slots[i].value) dti_program_free(((dt_plan *)s->plans.slots[i].value)->program);
     dti_table_fini(&s->plans);
     free(s->search);
 }

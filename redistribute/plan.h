@@ -52,7 +52,9 @@ struct dt_plan {
     int step_count;
     int64_t multiply, divide;      /* P(avg): by what values are scaled, after the sums                            */
     dt_plan_step *shown;           /* as users see them: a sum and its copies along the same dims are one          */
+    struct dti_shown *behind;      /* of these: which steps, along which mesh dims                                 */
     int shown_count;
+    struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
     dt_plan_cost *cost;            /* counted at the first question                                                */
     const char *text;
 };
@@ -109,6 +111,9 @@ int64_t dti_step_held(const dti_frame *frame, const dti_step *step, dti_memo *me
  * decides, and pulls are counted one by one. */
 int64_t dti_step_received(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
 int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank);
+/* Does any rank lack something that a step is to give it; is any to hold something? */
+bool dti_step_moves(const dti_frame *frame, const dti_step *step);
+bool dti_step_holds(const dti_frame *frame, const dti_step *step);
 /* The most messages that a rank can get: one from each class of ranks that hold alike. */
 int64_t dti_step_messages(const dti_step *step);
 dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
@@ -126,5 +131,6 @@ void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total,
 dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
 /* The steps as users see them. false and the error when memory ran out. */
 bool dti_plan_show(dt_context *ctx, dt_plan *plan);
+typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
 
 #endif

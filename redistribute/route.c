@@ -247,9 +247,17 @@ static bool keep_best(dti_search *s)
     return plan->from && plan->to ? true : (dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false);
 }
 
+/* Where S becomes P a rank keeps what it has, but among identities: that is a step. */
+static bool splits_to_partial(const dti_search *s)
+{
+    for (int i = 0; i < s->frame.atom_count; i++)
+        if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) return true;
+    return false;
+}
+
 static bool nothing_to_do(const dti_search *s)
 {
-    return !s->summed && s->plan->multiply == 1 && s->plan->divide == 1 && s->frame.regular
+    return !s->summed && s->plan->multiply == 1 && s->plan->divide == 1 && s->frame.regular && !splits_to_partial(s)
         && s->plan->source->layout->dtype == s->plan->target->layout->dtype
         && dti_holding_equal(&s->from->holding, &s->to->holding);
 }

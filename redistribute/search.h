@@ -38,9 +38,6 @@ void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, con
 int dti_route_stage(const dti_route *route);
 /* Atoms whose digits mean the same in both holdings: a rank need only ask ranks that share them with it. */
 uint32_t dti_step_common(const dti_frame *frame, const dti_holding *from, const dti_holding *to);
-/* Does any rank lack something that a step is to give it; is any to hold something? */
-bool dti_step_moves(const dti_frame *frame, const dti_step *step);
-bool dti_step_holds(const dti_frame *frame, const dti_step *step);
 
 /* ---- regions (region.c) ------------------------------------------------------------------------------------------- *
  * Where axes shard something in one holding and something else, or nothing, in another, elements fall into regions: by

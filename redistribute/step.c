@@ -137,7 +137,7 @@ bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 {
     for (int i = 0; i < step->to->ranks; i++) {
         dti_volume v = dti_step_volume(frame, step, NULL, dti_holding_member(step->to, i));
-        if (v.to > v.kept) return true;
+        if (v.to * step->summed_ranks > v.kept) return true;
     }
     return false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `dt redistribute`: how one spec becomes another, and what that costs. It reads the line, makes two meshes, two specs
- * and a plan in a dry context of as many ranks as are meant, and prints what plan.h answers. Runs nothing. */
+ * and a plan in a dry context of as many ranks as are meant, and prints what plan.h answers. With
+ * --run it also has it carried out. */
 #include "tool.h"
 
 #include <ctype.h>
@@ -14,6 +15,7 @@
 #include "core/context.h"
 #include "json.h"
 #include "mesh/mesh_text.h"
+#include "redistribute_run.h"
 
 enum {
     OPTION_MESH, OPTION_AT, OPTION_TO_MESH, OPTION_TO_AT, OPTION_RANKS, OPTION_TOPOLOGY, OPTION_LEAST_TIME, OPTION_RUN,
@@ -28,7 +30,7 @@ static const tool_option options[OPTION_COUNT] = {
     [OPTION_RANKS] = { "ranks", "N", "ranks in all; default: the product of the mesh's sizes" },
     [OPTION_TOPOLOGY] = { "topology", "LEVELS", "where ranks stand, node=2,gpu=4; default: DT_TOPOLOGY, else flat" },
     [OPTION_LEAST_TIME] = { "least-time", NULL, "plan for the least time, not for the fewest bytes" },
-    [OPTION_RUN] = { "run", NULL, "run the plan; not in this version" },
+    [OPTION_RUN] = { "run", NULL, "carry the plan out on thread ranks, and verify" },
     [OPTION_JSON] = { "json", NULL, "one JSON object" },
 };
 
@@ -214,7 +216,13 @@ static bool print_aligned(FILE *out, const char *columns, FILE *cells, char **te
     return made;
 }
 
-static bool print_text(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost)
+/* What a run said, NULL: none was asked for. */
+static void put_run(FILE *out, const run_result *ran)
+{
+    if (ran) fprintf(out, "run\t%.3f\tus on threads of this machine, %s\n", ran->us, ran->verified ? "verified" : "WRONG");
+}
+
+static bool print_text(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost, const run_result *ran)
 {
     dt_mesh *from = dt_spec_mesh(made->source), *to = dt_spec_mesh(made->target);
     char *text = NULL;
@@ -228,6 +236,7 @@ static bool print_text(FILE *out, const ends *made, const dt_plan *plan, const d
     fputc('\n', out);
     cells = open_memstream(&text, &bytes);
     if (cells) put_cost(cells, dt_mesh_context(from), cost);
+    if (cells) put_run(cells, ran);
     return print_aligned(out, "lrl", cells, &text);
 }
 
@@ -281,7 +290,7 @@ static void put_json_cost(json *j, const dt_plan_cost *cost)
     json_real(j, "time_us", cost->time_us);
 }
 
-static void print_json(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost)
+static void print_json(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost, const run_result *ran)
 {
     json j = { .out = out };
     json_begin(&j, NULL, JSON_OBJECT, JSON_LINES);
@@ -296,11 +305,31 @@ static void print_json(FILE *out, const ends *made, const dt_plan *plan, const d
     }
     json_end(&j);
     put_json_cost(&j, cost);
+    if (ran) json_bool(&j, "verified", ran->verified);
+    if (ran) json_real(&j, "run_us", ran->us);
     put_json_links(&j, dt_mesh_context(dt_spec_mesh(made->source)), cost);
     json_end(&j);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static bool make_in_rank(dt_context *ctx, const void *arg, const dt_spec **source, const dt_spec **target)
+{
+    const tool_call *call = arg;
+    ends made = { NULL, NULL };
+    if (!set_topology(ctx, call->values[OPTION_TOPOLOGY]) || !make_ends(call, ctx, &made)) return false;
+    *source = made.source;
+    *target = made.target;
+    return true;
+}
+
+static int run_on_threads(const tool_call *call, int ranks, run_result *ran)
+{
+    char error[1024] = "";
+    dt_plan_goal goal = call->values[OPTION_LEAST_TIME] ? DT_PLAN_TIME : DT_PLAN_BYTES;
+    if (redistribute_on_threads(ranks, make_in_rank, call, goal, ran, error, sizeof error)) return TOOL_OK;
+    return tool_fail(call->command, TOOL_FAILED, "%s", error);
+}
 
 static int plan_and_print(const tool_call *call, dt_context *ctx)
 {
@@ -312,8 +341,13 @@ static int plan_and_print(const tool_call *call, dt_context *ctx)
     dt_plan_cost cost = dt_plan_price(plan);
     dt_plan_step_count(plan);      /* the last thing that can fail                                                 */
     if (dt_context_status(ctx)) return tool_fail_context(call->command, ctx);
-    if (call->values[OPTION_JSON]) print_json(call->out, &made, plan, &cost);
-    else if (!print_text(call->out, &made, plan, &cost)) return tool_fail(call->command, TOOL_FAILED, "out of memory");
+    run_result result, *ran = call->values[OPTION_RUN] ? &result : NULL;
+    int status = ran ? run_on_threads(call, dt_rank_count(ctx), ran) : TOOL_OK;
+    if (status != TOOL_OK) return status;
+    if (call->values[OPTION_JSON]) print_json(call->out, &made, plan, &cost, ran);
+    else if (!print_text(call->out, &made, plan, &cost, ran))
+        return tool_fail(call->command, TOOL_FAILED, "out of memory");
+    if (ran && !ran->verified) return tool_fail(call->command, TOOL_FAILED, "the result is not the target");
     return TOOL_OK;
 }
 
@@ -322,8 +356,6 @@ static int redistribute_run(const tool_call *call)
     int ranks;
     if (!call->values[OPTION_MESH])
         return tool_fail(call->command, TOOL_USAGE, "expected --mesh, the mesh of SOURCE; see dt redistribute --help");
-    if (call->values[OPTION_RUN])
-        return tool_fail(call->command, TOOL_FAILED, "--run: this version plans and does not run");
     int status = count_ranks(call, &ranks);
     if (status != TOOL_OK) return status;
     dt_context *ctx = dt_context_dry(ranks);

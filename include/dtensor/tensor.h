@@ -13,6 +13,7 @@ typedef void (*dt_fill_fn)(const dt_box *box, void *values, void *arg); /* row-m
 
 DT_API dt_tensor *dt_zeros(const dt_spec *spec);
 DT_API dt_tensor *dt_full(const dt_spec *spec, double value);
+DT_API dt_tensor *dt_arange(const dt_spec *spec, double first, double step); /* by row-major global index          */
 DT_API dt_tensor *dt_rand(const dt_spec *spec, uint64_t seed);       /* uniform in [0, 1), integers: all bits      */
 DT_API dt_tensor *dt_randn(const dt_spec *spec, uint64_t seed);      /* normal, mean 0, deviation 1                */
 DT_API dt_tensor *dt_from_fn(const dt_spec *spec, dt_fill_fn fill, void *arg);

@@ -103,5 +103,7 @@ unsigned dti_scope_flags(const dt_context *ctx);
 /* Give a new handle to the innermost scope; take it from whichever it is in. */
 void dti_scope_own(dt_context *ctx, dti_handle *handle);
 void dti_scope_disown(dti_handle *handle);
+/* Move a handle one scope outwards; the context's own scope keeps it. One that is in no scope stays so. */
+void dti_scope_keep(dt_context *ctx, dti_handle *handle);
 
 #endif

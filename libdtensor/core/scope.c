@@ -17,13 +17,28 @@ unsigned dti_scope_flags(const dt_context *ctx) { return innermost(ctx)->flags; 
 
 /* ---- handles --------------------------------------------------------------------------------------------------- */
 
-void dti_scope_own(dt_context *ctx, dti_handle *handle)
+static void own(dti_scope *scope, dti_handle *handle)
 {
-    dti_handle **slot = &innermost(ctx)->handles;
+    dti_handle **slot = &scope->handles;
     handle->next = *slot;
     handle->slot = slot;
     if (handle->next) handle->next->slot = &handle->next;
     *slot = handle;
+}
+
+void dti_scope_own(dt_context *ctx, dti_handle *handle) { own(innermost(ctx), handle); }
+
+void dti_scope_keep(dt_context *ctx, dti_handle *handle)
+{
+    int scope = ctx->scope_count - 1;
+    for (; scope > 0; scope--) {
+        const dti_handle *at = ctx->scopes[scope].handles;
+        while (at && at != handle) at = at->next;
+        if (at) break;
+    }
+    if (scope == 0 || !handle->slot) return;
+    dti_scope_disown(handle);
+    own(&ctx->scopes[scope - 1], handle);
 }
 
 void dti_scope_disown(dti_handle *handle)

@@ -109,7 +109,7 @@ static void end_handle(dti_handle *handle)
 
 static void layers_end_after_scopes_from_the_highest(void)
 {
-    char ended[8] = "";
+    char ended[DTI_LAYER_COUNT + 2] = "";
     dt_context *ctx = dt_context_dry(1);
     for (int i = 0; i < DTI_LAYER_COUNT; i++) {
         layer *state = dti_context_layer(ctx, (dti_layer)i, sizeof *state, layer_fini);
@@ -122,7 +122,9 @@ static void layers_end_after_scopes_from_the_highest(void)
     handle->destroy = end_handle;
     dti_scope_own(ctx, handle);
     dt_context_destroy(&ctx);
-    expect(strcmp(ended, "h210") == 0, "order %s", ended);
+    expect(ended[0] == 'h', "scopes end first: %s", ended);
+    for (int i = 0; i < DTI_LAYER_COUNT; i++)
+        expect(ended[1 + i] == (char)('0' + DTI_LAYER_COUNT - 1 - i), "layers end from the highest: %s", ended);
 }
 
 static void layers_without_fini(void)

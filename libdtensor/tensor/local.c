@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The border between a tensor and its parts: a part as a tensor on a mesh of one, and back. What the gradient's placements
+ * are there cannot be known, so the caller states them. */
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+/* How a mesh dim places a tensor. */
+typedef enum place { PLACE_R, PLACE_S, PLACE_SUM, PLACE_AVG, PLACE_OTHER_P } place;
+
+static place place_of(const dt_spec *spec, int mesh_dim)
+{
+    dti_partial partial = (dti_partial)spec->form.partial[mesh_dim];
+    if (partial) return partial == DTI_SUM ? PLACE_SUM : partial == DTI_AVG ? PLACE_AVG : PLACE_OTHER_P;
+    for (int i = 0; i < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; i++)
+        if (spec->form.split[i] == mesh_dim) return PLACE_S;
+    return PLACE_R;
+}
+
+/* May the gradient of a value placed so be placed so? Where S, it must be the same S: the forms' splits are compared. */
+static bool grad_fits(place value, place grad, bool to_local)
+{
+    switch (value) {
+    case PLACE_S: return grad == PLACE_S;
+    case PLACE_R: return grad == PLACE_R || grad == PLACE_SUM;
+    case PLACE_SUM:
+    case PLACE_AVG: return !to_local && grad == PLACE_R;
+    default: return !to_local && grad == PLACE_R; /* P(max) and the like have no gradient; R says so               */
+    }
+}
+
+static bool check_grad(const dt_spec *spec, const char *grad, const char *function, bool to_local)
+{
+    dt_context *ctx = spec->mesh->ctx;
+    if (!grad)
+        return dti_fail(ctx, DT_ERR_ARG, "%s: the gradient's placements of %s are needed, \"\" if it is R everywhere",
+                        function, spec->text), false;
+    const dt_spec *stated = dt_spec_replace(spec, grad);
+    if (!stated) return false;
+    bool fits = true;
+    for (int d = 0; d < spec->mesh->dim_count; d++)
+        fits &= spec->mesh->dims[d].size == 1 || grad_fits(place_of(spec, d), place_of(stated, d), to_local);
+    fits &= memcmp(spec->form.split, stated->form.split, sizeof spec->form.split) == 0
+         && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
+    if (fits) return true;
+    dti_fail(ctx, DT_ERR_PLACEMENT, "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R",
+             function, spec->text, *stated->placements ? stated->placements : "R everywhere");
+    return false;
+}
+
+dt_tensor *dt_to_local(dt_tensor *x, const char *grad)
+{
+    if (!dti_tensor_ok(x)) return NULL;
+    if (x->spec->layout->partial_count) {
+        dti_fail(x->ctx, DT_ERR_PLACEMENT, "dt_to_local: %s is partial; reduce it first", x->spec->text);
+        return NULL;
+    }
+    if (!check_grad(x->spec, grad, "dt_to_local", true)) return NULL;
+    dt_mesh *one = dti_mesh_of_rank(x->ctx, x->ctx->rank);
+    dt_shape shape = dt_spec_local_shape(x->spec, x->spec->mesh->rank);
+    const dt_spec *spec = one ? dt_spec_create(one, dt_spec_dtype(x->spec), shape, NULL) : NULL;
+    return spec ? dti_tensor_new(spec, x->storage ? dti_storage_retain(x->storage) : NULL) : NULL;
+}
+
+static bool same_shape(dt_shape a, dt_shape b)
+{
+    return a.n == b.n && memcmp(a.dim, b.dim, (size_t)a.n * sizeof a.dim[0]) == 0;
+}
+
+static bool local_fits(const dt_tensor *local, const dt_spec *spec)
+{
+    if (spec->mesh->rank < 0) return true;
+    return local && local->spec->mesh->size == 1 && dt_spec_dtype(local->spec) == dt_spec_dtype(spec)
+        && same_shape(local->spec->shape, dt_spec_local_shape(spec, spec->mesh->rank));
+}
+
+/* The ranks agree: one local that does not fit is an error on all of them, and no hang. */
+static bool check_locals(const dt_tensor *local, const dt_spec *spec)
+{
+    int64_t wrong;
+    bool fits = local_fits(local, spec);
+    if (!dti_ranks_sum(spec->mesh, !fits, &wrong)) return false;
+    if (wrong == 0) return true;
+    dt_shape due = dt_spec_local_shape(spec, spec->mesh->rank);
+    const dt_spec *part = dt_spec_create(dti_mesh_of_rank(spec->mesh->ctx, spec->mesh->ctx->rank), dt_spec_dtype(spec),
+                                         due, NULL);
+    dti_fail(spec->mesh->ctx, DT_ERR_SHAPE, "dt_from_local: the locals of %lld ranks do not fit %s; here %s, expected %s",
+             (long long)wrong, spec->text, local ? local->spec->text : "none", dt_spec_text(part));
+    return false;
+}
+
+dt_tensor *dt_from_local(dt_tensor *local, const dt_spec *spec, const char *grad)
+{
+    if (!spec || dti_failed(spec->mesh->ctx)) return NULL;
+    if (!check_grad(spec, grad, "dt_from_local", false) || !check_locals(local, spec)) return NULL;
+    bool has = spec->mesh->rank >= 0 && local && local->storage;
+    return dti_tensor_new(spec, has ? dti_storage_retain(local->storage) : NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensor handles: made, shared, kept, held, and asked for their parts. */
+#include "tensor/tensor.h"
+
+#include <stdlib.h>
+
+static void destroy(dti_handle *handle)
+{
+    dt_tensor *x = (dt_tensor *)(void *)handle;
+    dti_storage_release(x->storage);
+    free(x->text);
+    free(x);
+}
+
+dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage)
+{
+    dt_context *ctx = spec->mesh->ctx;
+    dt_tensor *x = calloc(1, sizeof *x);
+    if (!x) {
+        dti_storage_release(storage);
+        dti_fail(ctx, DT_ERR_MEMORY, "no memory for a tensor");
+        return NULL;
+    }
+    x->handle.destroy = destroy;
+    x->ctx = ctx;
+    x->spec = spec;
+    x->storage = storage;
+    dti_scope_own(ctx, &x->handle);
+    return x;
+}
+
+dt_tensor *dti_tensor_share(dt_tensor *x)
+{
+    return dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+}
+
+bool dti_tensor_ok(const dt_tensor *x) { return x && !dti_failed(x->ctx); }
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+const dt_spec *dt_tensor_spec(const dt_tensor *x) { return x ? x->spec : NULL; }
+
+int64_t dt_tensor_size(const dt_tensor *x, int dim)
+{
+    if (!dti_tensor_ok(x)) return 0;
+    int n = x->spec->shape.n;
+    if (dim < -n || dim >= n) {
+        dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_size: no dim %d in %s", dim, x->spec->text);
+        return 0;
+    }
+    return x->spec->shape.dim[dim < 0 ? dim + n : dim];
+}
+
+const void *dt_tensor_data(const dt_tensor *x) { return x && x->storage ? x->storage->bytes : NULL; }
+
+/* ---- beyond scopes ----------------------------------------------------------------------------------------------- */
+
+dt_tensor *dt_tensor_keep(dt_tensor *x)
+{
+    if (x) dti_scope_keep(x->ctx, &x->handle);
+    return x;
+}
+
+void dt_tensor_hold(dt_tensor **slot, dt_tensor *x)
+{
+    dt_tensor *held = x ? dti_tensor_share(x) : NULL;
+    if (held) dti_scope_disown(&held->handle);
+    if (*slot) {
+        dti_scope_disown(&(*slot)->handle);
+        destroy(&(*slot)->handle);
+    }
+    *slot = held;
+}

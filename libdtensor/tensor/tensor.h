@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a tensor: a spec and this rank's part, shared with other tensors of the same value. A rank outside the mesh,
+ * and every rank of a dry context, has a spec and no part. */
+#ifndef DTI_TENSOR_H
+#define DTI_TENSOR_H
+
+#include <dtensor/tensor.h>
+
+#include "core/storage.h"
+#include "placements/spec.h"
+
+struct dt_tensor {
+    dti_handle handle;             /* first: a tensor is a handle of its scope                                     */
+    dt_context *ctx;
+    const dt_spec *spec;
+    dti_storage *storage;          /* row-major; NULL: no part                                                     */
+    char *text;                    /* of dt_tensor_text                                                            */
+};
+
+/* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */
+dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage);
+/* The same value in another handle of the innermost scope. */
+dt_tensor *dti_tensor_share(dt_tensor *x);
+/* Room for this rank's part, not initialised. has: does it have one? false: memory ran out. */
+bool dti_part_new(const dt_spec *spec, dti_storage **storage);
+/* Is x a tensor that can be used: not NULL, its context not failed? A NULL operand is not told whose fault it is. */
+bool dti_tensor_ok(const dt_tensor *x);
+
+/* ---- runs of a part (part.c) ------------------------------------------------------------------------------------- */
+
+/* Elements of a rank's part that follow each other in the whole tensor too. */
+typedef struct dti_part_run { int64_t global, local, count; } dti_part_run;
+typedef void (*dti_run_fn)(const dti_part_run *run, void *arg);
+
+/* Every run of a mesh rank's part, in order. false: memory ran out, the error is set. */
+bool dti_part_runs(const dt_spec *spec, int mesh_rank, dti_run_fn fn, void *arg);
+/* How many elements a mesh rank's part has. */
+int64_t dti_part_count(const dt_spec *spec, int mesh_rank);
+/* Does this rank keep the value of a tensor that is made partial? Others hold the identity. */
+bool dti_part_keeps_value(const dt_spec *spec);
+/* Fill this rank's part with the identity of its P. */
+void dti_part_identity(const dt_spec *spec, dti_storage *storage);
+
+/* ---- between ranks ------------------------------------------------------------------------------------------------ */
+
+/* x on another spec of the same shape; not counted as an op of the user. Collective. */
+dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
+/* The same spec without P: what is partial becomes R. NULL: the error. */
+const dt_spec *dti_spec_summed(const dt_spec *spec);
+/* The sum over all ranks of a mesh of one number per rank, wrapping; the same on all. Collective. false: the error. */
+bool dti_ranks_sum(dt_mesh *mesh, int64_t value, int64_t *sum);
+
+#endif

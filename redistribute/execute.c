@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The executor: the only place that both moves and computes. Stage by stage it starts every exchange, makes the copies that
+ * need none, and completes them. What lies between source and target lives in buffers of its own until it is read. */
+#include "redistribute/execute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redistribute/compile.h"
+
+struct dti_running {
+    dt_plan *plan;
+    dt_context *ctx;
+    int started;                   /* steps that were, all of one stage behind the other                           */
+    dti_storage *target;
+    dti_storage **sources;         /* one, or one per part; as they travel                                         */
+    int source_count;
+    dti_storage **between;         /* per step; NULL where it writes the target                                    */
+    dt_dtype wire;                 /* of the target's buffer: what the last step writes                            */
+};
+
+/* ---- local copies ------------------------------------------------------------------------------------------------ */
+
+static void copy_loops(const dti_copy *copy, int dim, const char *from, char *to, size_t size)
+{
+    if (dim == copy->dims) {
+        memcpy(to, from, (size_t)copy->run * size);
+        return;
+    }
+    for (int64_t i = 0; i < copy->count[dim]; i++)
+        copy_loops(copy, dim + 1, from + i * copy->from_stride[dim] * (int64_t)size,
+                   to + i * copy->to_stride[dim] * (int64_t)size, size);
+}
+
+static void copy_all(const dti_copies *copies, const dti_storage *source, dti_storage *target, size_t size)
+{
+    for (int i = 0; i < copies->n; i++)
+        copy_loops(&copies->at[i], 0, (const char *)source->bytes + copies->at[i].from * (int64_t)size,
+                   (char *)target->bytes + copies->at[i].to * (int64_t)size, size);
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
+
+static void running_free(dti_running *r)
+{
+    for (int i = 0; r->sources && i < r->source_count; i++) dti_storage_release(r->sources[i]);
+    for (int i = 0; r->between && i < r->plan->step_count; i++) dti_storage_release(r->between[i]);
+    dti_storage_release(r->target);
+    free(r->sources);
+    free(r->between);
+    free(r);
+}
+
+static dti_storage *as_dtype(const dti_running *r, dti_storage *source, dt_dtype from, dt_dtype to)
+{
+    if (from == to || !source) return source ? dti_storage_retain(source) : NULL;
+    int64_t n = (int64_t)(source->n / dt_dtype_bytes(from));
+    dti_storage *converted = dti_storage_new(r->ctx, (size_t)n * dt_dtype_bytes(to));
+    if (converted) dti_numbers_convert(from, source->bytes, to, converted->bytes, n);
+    return converted;
+}
+
+/* The first step says in what the source travels: what is narrower is converted to before, once. */
+static bool take_sources(dti_running *r, dti_storage *const *sources)
+{
+    const dt_plan *plan = r->plan;
+    dt_dtype stored = plan->source->layout->dtype;
+    for (int i = 0; i < r->source_count; i++) {
+        r->sources[i] = as_dtype(r, sources[i], stored, plan->step_count ? plan->steps[0].travels : stored);
+        if (sources[i] && !r->sources[i]) return false;
+    }
+    return true;
+}
+
+static dti_combine combine_of(const dt_plan *plan)
+{
+    static const dti_combine of[DTI_PARTIAL_COUNT] = {
+        [DTI_SUM] = DTI_COMBINE_SUM, [DTI_AVG] = DTI_COMBINE_SUM, [DTI_MAX] = DTI_COMBINE_MAX,
+        [DTI_MIN] = DTI_COMBINE_MIN, [DTI_PROD] = DTI_COMBINE_PROD,
+    };
+    const dti_layout *partial = plan->source->layout->partial_count ? plan->source->layout : plan->target->layout;
+    return of[partial->partial_count ? partial->kinds[0] : DTI_SUM];
+}
+
+/* The target's part; where no step writes all of it, the identity of its kind of P, or zeros. */
+static bool make_target(dti_running *r)
+{
+    const dti_program *program = r->plan->program;
+    const dti_step *last = &r->plan->steps[r->plan->step_count - 1];
+    r->wire = last->sum_count ? last->gives : last->travels;
+    r->target = dti_storage_new(r->ctx, (size_t)program->elements * dt_dtype_bytes(r->wire));
+    if (!r->target) return false;
+    if (!program->partly) return true;
+    if (r->plan->mapped && r->target->n) memset(r->target->bytes, 0, r->target->n);
+    else dti_numbers_identity(r->wire, combine_of(r->plan), r->target->bytes, program->elements);
+    return true;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+static dti_storage *source_of(const dti_running *r, int i)
+{
+    const dti_action *action = &r->plan->program->actions[i];
+    if (action->source >= 0) return r->between[action->source];
+    return r->sources[r->plan->mapped ? i : 0];
+}
+
+static dti_storage *target_of(const dti_running *r, int i)
+{
+    return r->plan->program->actions[i].target < 0 ? r->target : r->between[i];
+}
+
+static bool make_between(dti_running *r, int i)
+{
+    const dti_action *action = &r->plan->program->actions[i];
+    if (action->target < 0) return true;
+    r->between[i] = dti_storage_new(r->ctx, (size_t)action->elements * dt_dtype_bytes(action->step->gives));
+    return r->between[i] != NULL;
+}
+
+static dti_call call_of(const dt_plan *plan, int i)
+{
+    uint64_t hash = dti_hash(plan->target->text, strlen(plan->target->text), (uint64_t)i + 1);
+    return (dti_call){ dti_hash(plan->source->text, strlen(plan->source->text), hash), plan->target->text };
+}
+
+static bool start_step(dti_running *r, int i)
+{
+    const dti_action *action = &r->plan->program->actions[i];
+    const dti_step *step = action->step;
+    if (!make_between(r, i)) return false;
+    dti_storage *source = source_of(r, i), *target = target_of(r, i);
+    if (!action->moves) {
+        if (source) copy_all(&action->gets, source, target, dt_dtype_bytes(step->travels));
+        return true;
+    }
+    if (!action->group) return true;
+    dti_exchange exchange = {
+        .call = call_of(r->plan, i), .dtype = step->travels, .source = source, .target = target->bytes,
+        .gets = action->gets.at, .get_count = action->gets.n, .target_dtype = step->gives,
+        .contributions = step->sum_count ? step->summed_ranks : 0, .combine = combine_of(r->plan),
+    };
+    return action->group->comm->ops->start(action->group, &exchange) == DT_OK;
+}
+
+static bool finish_step(dti_running *r, int i)
+{
+    const dti_action *action = &r->plan->program->actions[i];
+    if (action->moves && action->group && action->group->comm->ops->finish(action->group) != DT_OK) return false;
+    if (action->early.n) copy_all(&action->early, r->sources[0], target_of(r, i), dt_dtype_bytes(action->step->travels));
+    return true;
+}
+
+/* Start all steps of the next stage. */
+static bool start_stage(dti_running *r)
+{
+    int first = r->started, n = dti_stage_steps(r->plan, first);
+    while (r->started < first + n)
+        if (!start_step(r, r->started++)) return false;
+    return true;
+}
+
+static bool finish_stage(dti_running *r)
+{
+    int n = r->started, first = n - 1;
+    while (first > 0 && r->plan->steps[first - 1].stage == r->plan->steps[n - 1].stage) first--;
+    for (int i = first; i < n; i++)
+        if (!finish_step(r, i)) return false;
+    return true;
+}
+
+/* ---- front door -------------------------------------------------------------------------------------------------- */
+
+static bool begin(dti_running *r, dti_storage *const *sources)
+{
+    dt_plan *plan = r->plan;
+    if (!plan->program) plan->program = dti_program_new(plan);
+    if (!plan->program) return false;
+    r->source_count = plan->mapped ? plan->step_count : 1;
+    r->sources = calloc((size_t)r->source_count + 1, sizeof *r->sources);
+    r->between = calloc((size_t)plan->step_count + 1, sizeof *r->between);
+    if (!r->sources || !r->between)
+        return dti_fail(r->ctx, DT_ERR_MEMORY, "no memory to carry out %s", plan->target->text), false;
+    if (!take_sources(r, sources)) return false;
+    if (plan->step_count == 0) return true;
+    return make_target(r) && start_stage(r);
+}
+
+dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources)
+{
+    dt_context *ctx = plan->target->mesh->ctx;
+    dti_running *r = calloc(1, sizeof *r);
+    if (!r) {
+        dti_fail(ctx, DT_ERR_MEMORY, "no memory to carry out %s", plan->target->text);
+        return NULL;
+    }
+    r->plan = (dt_plan *)(uintptr_t)plan;
+    r->ctx = ctx;
+    if (begin(r, sources)) return r;
+    running_free(r);
+    return NULL;
+}
+
+/* In the target's dtype, scaled where P(avg) asks for it. */
+static dti_storage *finished(dti_running *r)
+{
+    const dt_plan *plan = r->plan;
+    if (plan->step_count == 0) return dti_storage_retain(r->sources[0]);
+    dt_dtype dtype = plan->target->layout->dtype;
+    dti_storage *result = as_dtype(r, r->target, r->wire, dtype);
+    if (result && (plan->multiply != 1 || plan->divide != 1))
+        dti_numbers_scale(dtype, result->bytes, plan->program->elements, plan->multiply, plan->divide);
+    return result;
+}
+
+dti_storage *dti_plan_finish(dti_running *r)
+{
+    dti_storage *result = NULL;
+    bool going = r->plan->step_count == 0 || finish_stage(r);
+    while (going && r->started < r->plan->step_count) going = start_stage(r) && finish_stage(r);
+    if (going) result = finished(r);
+    if (result) dti_plan_count(r->plan);
+    running_free(r);
+    return result;
+}

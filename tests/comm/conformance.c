@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every pattern says who shows what and who takes what, and, apart from that, what the result is: element by element,
+ * from the values that ranks show. Patterns run on groups of every kind, in worlds of 1 to 8 ranks.
+ * Invariant: a value depends on the rank and the index only, and sums of values are exact in every dtype. */
+#include "comm/conformance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "suite.h"
+
+enum { MAX_RANKS = 8, MAX_GETS = 3 * MAX_RANKS };
+
+static const int worlds[] = { 1, 2, 3, 4, 6, 8 };
+
+/* One exchange of a group, as a member sees it; len: elements of a piece. */
+typedef struct setting {
+    dti_group *group;
+    int64_t len;
+    dt_dtype dtype, target_dtype;
+    dti_combine combine;
+} setting;
+
+typedef struct pattern {
+    const char *name;
+    bool combines, in_place;       /* in place: the target is in the source                                        */
+    int64_t (*source_n)(const setting *s); /* elements; 0: shows nothing                                           */
+    int64_t (*target_n)(const setting *s);
+    int (*gets)(const setting *s, dti_copy *gets);
+    double (*result)(const setting *s, int64_t i);
+    int64_t (*target_at)(const setting *s); /* in place: where the target begins in the source                     */
+} pattern;
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static double value_of(const setting *s, int rank, int64_t i)
+{
+    int64_t mixed = 7 * rank + 13 * i + i / 5;
+    if (s->dtype == DT_BOOL) return (double)(mixed % 2);
+    if (s->combine == DTI_COMBINE_PROD) return mixed % 5 == 0 ? 2 : 1;
+    return (double)(s->dtype == DT_U8 ? mixed % 11 : mixed % 11 - 5);
+}
+
+static double of_member(const setting *s, int member, int64_t i) { return value_of(s, s->group->ranks[member], i); }
+
+static double combined(const setting *s, int64_t i)
+{
+    double sum = of_member(s, 0, i);
+    for (int m = 1; m < s->group->n; m++) {
+        double v = of_member(s, m, i);
+        switch (s->combine) {
+        case DTI_COMBINE_SUM: sum += v; break;
+        case DTI_COMBINE_PROD: sum *= v; break;
+        case DTI_COMBINE_MAX: sum = v > sum ? v : sum; break;
+        default: sum = v < sum ? v : sum; break;
+        }
+    }
+    return sum;
+}
+
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
+
+static int64_t one_piece(const setting *s) { return s->len; }
+
+static int64_t all_pieces(const setting *s) { return s->group->n * s->len; }
+
+static int64_t at_own_piece(const setting *s) { return s->group->index * s->len; }
+
+static int64_t at_begin(const setting *s) { return (void)s, 0; }
+
+static int all_gather_gets(const setting *s, dti_copy *gets)
+{
+    for (int m = 0; m < s->group->n; m++) gets[m] = (dti_copy){ .member = m, .run = s->len, .to = m * s->len };
+    return s->group->n;
+}
+
+static double all_gather_result(const setting *s, int64_t i) { return of_member(s, (int)(i / s->len), i % s->len); }
+
+static int all_gather_in_place_gets(const setting *s, dti_copy *gets)
+{
+    int n = 0;
+    for (int m = 0; m < s->group->n; m++)
+        if (m != s->group->index)
+            gets[n++] = (dti_copy){ .member = m, .run = s->len, .from = m * s->len, .to = m * s->len };
+    return n;
+}
+
+static double all_gather_in_place_result(const setting *s, int64_t i) { return of_member(s, (int)(i / s->len), i); }
+
+static int all_to_all_gets(const setting *s, dti_copy *gets)
+{
+    int64_t own = s->group->index * s->len;
+    for (int m = 0; m < s->group->n; m++)
+        gets[m] = (dti_copy){ .member = m, .run = s->len, .from = own, .to = m * s->len };
+    return s->group->n;
+}
+
+static double all_to_all_result(const setting *s, int64_t i)
+{
+    return of_member(s, (int)(i / s->len), s->group->index * s->len + i % s->len);
+}
+
+static int permute_from(const setting *s) { return (s->group->index + 1) % s->group->n; }
+
+static int permute_gets(const setting *s, dti_copy *gets)
+{
+    gets[0] = (dti_copy){ .member = permute_from(s), .run = s->len };
+    return 1;
+}
+
+static double permute_result(const setting *s, int64_t i) { return of_member(s, permute_from(s), i); }
+
+static int root_of(const setting *s) { return s->group->n / 2; }
+
+static int64_t broadcast_source(const setting *s) { return s->group->index == root_of(s) ? s->len : 0; }
+
+static int64_t broadcast_target(const setting *s) { return s->group->index == root_of(s) ? 0 : s->len; }
+
+static int broadcast_gets(const setting *s, dti_copy *gets)
+{
+    gets[0] = (dti_copy){ .member = root_of(s), .run = s->len };
+    return s->group->index != root_of(s);
+}
+
+static double broadcast_result(const setting *s, int64_t i) { return of_member(s, root_of(s), i); }
+
+static int all_reduce_gets(const setting *s, dti_copy *gets)
+{
+    for (int m = 0; m < s->group->n; m++) gets[m] = (dti_copy){ .member = m, .contribution = m, .run = s->len };
+    return s->group->n;
+}
+
+/* Odd contributions come in two parts, the second one first: not to the same places. */
+static int cut_reduce_gets(const setting *s, dti_copy *gets)
+{
+    int n = 0;
+    int64_t half = s->len / 2;
+    for (int m = 0; m < s->group->n; m++) {
+        if (m % 2) gets[n++] = (dti_copy){ .member = m, .contribution = m, .run = s->len - half, .from = half,
+                                           .to = half };
+        gets[n++] = (dti_copy){ .member = m, .contribution = m, .run = m % 2 ? half : s->len };
+    }
+    return n;
+}
+
+static int reduce_scatter_gets(const setting *s, dti_copy *gets)
+{
+    int64_t own = s->group->index * s->len;
+    for (int m = 0; m < s->group->n; m++)
+        gets[m] = (dti_copy){ .member = m, .contribution = m, .run = s->len, .from = own };
+    return s->group->n;
+}
+
+static double reduce_scatter_result(const setting *s, int64_t i) { return combined(s, s->group->index * s->len + i); }
+
+/* Column `index` of a [len, n] matrix of every member becomes column m of the own one. */
+static int columns_gets(const setting *s, dti_copy *gets)
+{
+    int n = s->group->n;
+    for (int m = 0; m < n; m++)
+        gets[m] = (dti_copy){ .member = m, .dims = 1, .run = 1, .from = s->group->index, .to = m, .count = { s->len },
+                              .from_stride = { n }, .to_stride = { n } };
+    return n;
+}
+
+static double columns_result(const setting *s, int64_t i)
+{
+    int n = s->group->n;
+    return of_member(s, (int)(i % n), i / n * n + s->group->index);
+}
+
+/* The same, combined, in the order from the last to the first. */
+static int columns_reduce_gets(const setting *s, dti_copy *gets)
+{
+    int n = s->group->n;
+    int64_t last = s->len > 0 ? s->len - 1 : 0;
+    for (int m = 0; m < n; m++)
+        gets[m] = (dti_copy){ .member = m, .contribution = m, .dims = 1, .run = 1, .from = s->group->index, .to = last,
+                              .count = { s->len }, .from_stride = { n }, .to_stride = { -1 } };
+    return n;
+}
+
+static double columns_reduce_result(const setting *s, int64_t i)
+{
+    return combined(s, (s->len - 1 - i) * s->group->n + s->group->index);
+}
+
+/* Of the next member's [4, 6, len]: rows 1 to 2, columns 2 to 4, turned: [3, 2, len]. */
+enum { ROWS = 4, COLUMNS = 6, FIRST_ROW = 1, TAKEN_ROWS = 2, FIRST_COLUMN = 2, TAKEN_COLUMNS = 3 };
+
+static int64_t box_source(const setting *s) { return ROWS * COLUMNS * s->len; }
+
+static int64_t box_target(const setting *s) { return TAKEN_ROWS * TAKEN_COLUMNS * s->len; }
+
+static int box_gets(const setting *s, dti_copy *gets)
+{
+    gets[0] = (dti_copy){ .member = permute_from(s), .dims = 2, .run = s->len,
+                          .from = (FIRST_ROW * COLUMNS + FIRST_COLUMN) * s->len,
+                          .count = { TAKEN_ROWS, TAKEN_COLUMNS }, .from_stride = { COLUMNS * s->len, s->len },
+                          .to_stride = { s->len, TAKEN_ROWS * s->len } };
+    return 1;
+}
+
+static double box_result(const setting *s, int64_t i)
+{
+    int64_t column = i / (TAKEN_ROWS * s->len) + FIRST_COLUMN, row = i / s->len % TAKEN_ROWS + FIRST_ROW;
+    return of_member(s, permute_from(s), (row * COLUMNS + column) * s->len + i % s->len);
+}
+
+enum { ALL_GATHER, ALL_TO_ALL, PERMUTE, BROADCAST, BOX, COLUMNS_MOVED, ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE,
+       COLUMNS_REDUCED, ALL_GATHER_IN_PLACE, REDUCE_SCATTER_IN_PLACE, PATTERN_COUNT };
+
+static const pattern patterns[PATTERN_COUNT] = {
+    [ALL_GATHER] = { "all_gather", false, false, one_piece, all_pieces, all_gather_gets, all_gather_result, NULL },
+    [ALL_TO_ALL] = { "all_to_all", false, false, all_pieces, all_pieces, all_to_all_gets, all_to_all_result, NULL },
+    [PERMUTE] = { "permute", false, false, one_piece, one_piece, permute_gets, permute_result, NULL },
+    [BROADCAST] = { "broadcast", false, false, broadcast_source, broadcast_target, broadcast_gets, broadcast_result,
+                    NULL },
+    [BOX] = { "box", false, false, box_source, box_target, box_gets, box_result, NULL },
+    [COLUMNS_MOVED] = { "columns", false, false, all_pieces, all_pieces, columns_gets, columns_result, NULL },
+    [ALL_REDUCE] = { "all_reduce", true, false, one_piece, one_piece, all_reduce_gets, combined, NULL },
+    [REDUCE_SCATTER] = { "reduce_scatter", true, false, all_pieces, one_piece, reduce_scatter_gets,
+                         reduce_scatter_result, NULL },
+    [CUT_REDUCE] = { "cut reduce", true, false, one_piece, one_piece, cut_reduce_gets, combined, NULL },
+    [COLUMNS_REDUCED] = { "columns reduced", true, false, all_pieces, one_piece, columns_reduce_gets,
+                          columns_reduce_result, NULL },
+    [ALL_GATHER_IN_PLACE] = { "all_gather in place", false, true, all_pieces, all_pieces, all_gather_in_place_gets,
+                              all_gather_in_place_result, at_begin },
+    [REDUCE_SCATTER_IN_PLACE] = { "reduce_scatter in place", true, true, all_pieces, one_piece, reduce_scatter_gets,
+                                  reduce_scatter_result, at_own_piece },
+};
+
+/* ---- one exchange ------------------------------------------------------------------------------------------------ */
+
+typedef struct trial {
+    const pattern *p;
+    setting s;
+    dti_copy gets[MAX_GETS];
+    dti_storage *source, *target;  /* target NULL: nothing, or in place                                            */
+    char *out;
+} trial;
+
+static char *at(void *bytes, int64_t i, dt_dtype dtype) { return (char *)bytes + i * (int64_t)dt_dtype_bytes(dtype); }
+
+static dti_storage *fill_source(const setting *s, int64_t n)
+{
+    int rank = s->group->ranks[s->group->index];
+    dti_storage *source = n ? dti_storage_new(s->group->comm->ctx, (size_t)n * dt_dtype_bytes(s->dtype)) : NULL;
+    for (int64_t i = 0; i < n && source; i++)
+        dti_number_set(s->dtype, value_of(s, rank, i), at(source->bytes, i, s->dtype));
+    return source;
+}
+
+static dt_status begin(trial *t, const pattern *p, const setting *s)
+{
+    *t = (trial){ .p = p, .s = *s };
+    t->source = fill_source(s, p->source_n(s));
+    int64_t n = p->target_n(s);
+    if (p->in_place) t->out = t->source ? at(t->source->bytes, p->target_at(s), s->dtype) : NULL;
+    else if (n) t->target = dti_storage_new(s->group->comm->ctx, (size_t)n * dt_dtype_bytes(s->target_dtype));
+    if (t->target) t->out = memset(t->target->bytes, 0xa5, t->target->n);
+    dti_exchange exchange = {
+        .call = { 1000 + (uint64_t)(p - patterns), p->name }, .dtype = s->dtype, .source = t->source, .target = t->out,
+        .gets = t->gets, .get_count = p->gets(s, t->gets), .contributions = p->combines ? s->group->n : 0,
+        .combine = s->combine, .target_dtype = s->target_dtype,
+    };
+    return s->group->comm->ops->start(s->group, &exchange);
+}
+
+static bool same(dt_dtype dtype, const char *got, double wanted)
+{
+    double rounded;
+    char number[8];
+    dti_number_set(dtype, wanted, number);
+    rounded = dti_number_get(dtype, number);
+    double found = dti_number_get(dtype, got);
+    return found <= rounded && found >= rounded;
+}
+
+static void end(trial *t)
+{
+    const setting *s = &t->s;
+    int64_t wrong = 0, n = t->out ? t->p->target_n(s) : 0;
+    for (int64_t i = 0; i < n; i++) wrong += !same(s->target_dtype, at(t->out, i, s->target_dtype), t->p->result(s, i));
+    expect(wrong == 0, "%s of %lld %s, combine %d, group of %d, rank %d: %lld elements of %lld are wrong", t->p->name,
+           (long long)s->len, dt_dtype_text(s->dtype), (int)s->combine, s->group->n, s->group->ranks[s->group->index],
+           (long long)wrong, (long long)n);
+    dti_storage_release(t->source);
+    dti_storage_release(t->target);
+}
+
+static void try_pattern(const pattern *p, const setting *s)
+{
+    trial t;
+    dt_status status = begin(&t, p, s);
+    if (!status) status = s->group->comm->ops->finish(s->group);
+    if (expect(status == DT_OK, "%s: %s", p->name, dt_context_error(s->group->comm->ctx))) end(&t);
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+static bool in_all(int rank, int n) { return (void)rank, (void)n, true; }
+
+static bool in_even(int rank, int n) { return (void)n, rank % 2 == 0; }
+
+static bool in_odd(int rank, int n) { return (void)n, rank % 2 == 1; }
+
+static bool in_ends(int rank, int n) { return rank == 0 || rank == n - 1; }
+
+static bool in_last_two(int rank, int n) { return rank >= n - 2; }
+
+static bool in_first_three(int rank, int n) { return (void)n, rank < 3; }
+
+static bool in_middle(int rank, int n) { return rank == n / 2; }
+
+static bool (*const parts[])(int rank, int n) = { in_all, in_even, in_odd, in_ends, in_last_two, in_first_three,
+                                                  in_middle };
+
+/* The group of a part of the world; NULL where this rank is outside, or the context has no backend. */
+static dti_group *group_of(dt_context *ctx, int part)
+{
+    int ranks[MAX_RANKS], n = 0, world = dt_rank_count(ctx);
+    dti_comm *comm = dti_comm_of(ctx);
+    for (int rank = 0; rank < world; rank++)
+        if (parts[part](rank, world)) ranks[n++] = rank;
+    return comm && parts[part](dt_rank(ctx), world) ? comm->ops->group(comm, ranks, n) : NULL;
+}
+
+typedef void (*body)(dti_group *group);
+
+static dt_status on_all_groups(dt_context *ctx, void *arg)
+{
+    body const *run = arg;
+    for (int part = 0; part < DT_COUNT(parts); part++) {
+        dti_group *group = group_of(ctx, part);
+        if (group) (*run)(group);
+    }
+    return dt_context_status(ctx);
+}
+
+static dt_status on_whole(dt_context *ctx, void *arg)
+{
+    body const *run = arg;
+    dti_group *group = group_of(ctx, 0);
+    if (group) (*run)(group);
+    return dt_context_status(ctx);
+}
+
+static void launch_all(conformance_launch launch, dt_rank_fn fn, body run, int max_ranks)
+{
+    char error[256];
+    for (int i = 0; i < DT_COUNT(worlds) && worlds[i] <= max_ranks; i++)
+        expect(launch(worlds[i], fn, &run, error, sizeof error) == DT_OK, "%d ranks: %s", worlds[i], error);
+}
+
+/* ---- the parts --------------------------------------------------------------------------------------------------- */
+
+static void check_group(dti_group *group)
+{
+    const dti_comm_ops *ops = group->comm->ops;
+    int rank = dt_rank(group->comm->ctx);
+    expect(group->ranks[group->index] == rank, "member %d is rank %d", group->index, rank);
+    for (int i = 1; i < group->n; i++) expect(group->ranks[i] > group->ranks[i - 1], "ranks ascend");
+    expect(ops->group(group->comm, group->ranks, group->n) == group, "the same list is the same group");
+    expect(ops->barrier(group, (dti_call){ 1, "barrier" }) == DT_OK, "%s", dt_context_error(group->comm->ctx));
+}
+
+void conformance_groups(conformance_launch launch) { launch_all(launch, on_all_groups, check_group, MAX_RANKS); }
+
+static const int64_t lengths[] = { 0, 1, 3, 1000 };
+
+static void try_copies(dti_group *group)
+{
+    for (int p = ALL_GATHER; p <= BROADCAST; p++)
+        for (int i = 0; i < DT_COUNT(lengths); i++)
+            try_pattern(&patterns[p], &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
+}
+
+void conformance_copies(conformance_launch launch) { launch_all(launch, on_all_groups, try_copies, MAX_RANKS); }
+
+static void try_dtypes(dti_group *group)
+{
+    for (dt_dtype dtype = DT_F64; dtype < DT_DTYPE_COUNT; dtype++)
+        for (int i = 0; i < DT_COUNT(lengths); i++) {
+            try_pattern(&patterns[ALL_TO_ALL], &(setting){ group, lengths[i], dtype, dtype, DTI_COMBINE_SUM });
+            try_pattern(&patterns[COLUMNS_MOVED], &(setting){ group, lengths[i], dtype, dtype, DTI_COMBINE_SUM });
+        }
+}
+
+void conformance_dtypes(conformance_launch launch) { launch_all(launch, on_whole, try_dtypes, MAX_RANKS); }
+
+static const struct { dt_dtype from, to; } conversions[] = {
+    { DT_F64, DT_F64 }, { DT_F32, DT_F32 }, { DT_BF16, DT_BF16 }, { DT_F16, DT_F16 }, { DT_I64, DT_I64 },
+    { DT_I32, DT_I32 }, { DT_U8, DT_U8 }, { DT_BOOL, DT_BOOL }, { DT_BF16, DT_F32 }, { DT_F32, DT_BF16 },
+    { DT_F16, DT_F32 }, { DT_F32, DT_F64 },
+};
+
+static void try_combines(dti_group *group)
+{
+    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE };
+    for (int w = 0; w < DT_COUNT(which); w++)
+        for (int c = 0; c < DTI_COMBINE_COUNT; c++)
+            for (int d = 0; d < DT_COUNT(conversions); d++)
+                for (int i = 0; i < DT_COUNT(lengths); i++)
+                    try_pattern(&patterns[which[w]], &(setting){ group, lengths[i], conversions[d].from,
+                                                                 conversions[d].to, (dti_combine)c });
+}
+
+void conformance_combines(conformance_launch launch) { launch_all(launch, on_whole, try_combines, MAX_RANKS); }
+
+static void try_strides(dti_group *group)
+{
+    static const int which[] = { BOX, COLUMNS_MOVED, COLUMNS_REDUCED, CUT_REDUCE };
+    for (int w = 0; w < DT_COUNT(which); w++)
+        for (int i = 0; i < DT_COUNT(lengths); i++)
+            try_pattern(&patterns[which[w]], &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
+}
+
+void conformance_strides(conformance_launch launch) { launch_all(launch, on_all_groups, try_strides, MAX_RANKS); }
+
+static void try_in_place(dti_group *group)
+{
+    for (int i = 1; i < DT_COUNT(lengths); i++) {
+        try_pattern(&patterns[ALL_GATHER_IN_PLACE], &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
+        try_pattern(&patterns[REDUCE_SCATTER_IN_PLACE],
+                    &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
+        try_pattern(&patterns[REDUCE_SCATTER_IN_PLACE],
+                    &(setting){ group, lengths[i], DT_BF16, DT_BF16, DTI_COMBINE_SUM });
+    }
+}
+
+void conformance_in_place(conformance_launch launch) { launch_all(launch, on_all_groups, try_in_place, MAX_RANKS); }
+
+static void try_large(dti_group *group)
+{
+    static const int which[] = { ALL_GATHER, PERMUTE, ALL_REDUCE, REDUCE_SCATTER };
+    for (int w = 0; w < DT_COUNT(which); w++)
+        try_pattern(&patterns[which[w]], &(setting){ group, 1 << 20, DT_F32, DT_F32, DTI_COMBINE_SUM });
+}
+
+void conformance_large(conformance_launch launch) { launch_all(launch, on_whole, try_large, 3); }
+
+/* Many are started, more than a backend has room for, and finished at once; those of two groups among each other. */
+static void start_many(dti_group *group, dti_group *other, int n)
+{
+    trial *trials = calloc((size_t)n, sizeof *trials);
+    dt_status status = trials ? DT_OK : DT_ERR_MEMORY;
+    for (int i = 0; i < n && !status; i++)
+        if (i % 3 == 0 || other)
+            status = begin(&trials[i], &patterns[i % (COLUMNS_REDUCED + 1)],
+                           &(setting){ i % 3 ? other : group, 1 + i * 7, DT_F32, DT_F32, DTI_COMBINE_SUM });
+    if (!status) status = group->comm->ops->finish(group);
+    if (!status && other) status = other->comm->ops->finish(other);
+    if (expect(status == DT_OK, "%s", dt_context_error(group->comm->ctx)))
+        for (int i = 0; i < n; i++)
+            if (trials[i].p) end(&trials[i]);
+    free(trials);
+}
+
+static void try_in_flight(dti_group *group)
+{
+    for (int part = 0; part < DT_COUNT(parts); part++)
+        for (int n = 1; n <= 60; n += 9) start_many(group, group_of(group->comm->ctx, part), n);
+}
+
+void conformance_in_flight(conformance_launch launch) { launch_all(launch, on_whole, try_in_flight, MAX_RANKS); }
+
+/* Ranks come at different times; a barrier between two exchanges orders what they write. */
+static void try_barriers(dti_group *group)
+{
+    const dti_comm_ops *ops = group->comm->ops;
+    for (int i = 0; i < 100; i++) {
+        expect(ops->barrier(group, (dti_call){ (uint64_t)i, "barrier" }) == DT_OK, "barrier %d", i);
+        if (i % 10 == group->index)
+            try_pattern(&patterns[ALL_GATHER],
+                        &(setting){ ops->group(group->comm, &group->ranks[group->index], 1), 10, DT_F32, DT_F32,
+                                    DTI_COMBINE_SUM });
+    }
+}
+
+void conformance_barriers(conformance_launch launch) { launch_all(launch, on_all_groups, try_barriers, MAX_RANKS); }
+
+/* What was shown is held until all have taken it, and given back then. */
+static void try_releases(dti_group *group)
+{
+    const dti_comm_ops *ops = group->comm->ops;
+    setting s = { group, 5000, DT_F32, DT_F32, DTI_COMBINE_SUM };
+    int64_t before = dti_storage_now(group->comm->ctx);
+    for (int i = 0; i < 50; i++) try_pattern(&patterns[i % (COLUMNS_REDUCED + 1)], &s);
+    expect(ops->barrier(group, (dti_call){ 5, "barrier" }) == DT_OK, "%s", dt_context_error(group->comm->ctx));
+    if (ops->reclaim) ops->reclaim(group->comm);
+    expect(dti_storage_now(group->comm->ctx) == before, "%lld bytes are held, %lld were before",
+           (long long)dti_storage_now(group->comm->ctx), (long long)before);
+}
+
+void conformance_releases(conformance_launch launch) { launch_all(launch, on_whole, try_releases, MAX_RANKS); }

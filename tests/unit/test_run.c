@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Redistribution with data on thread ranks: right values, replicas equal bit for bit, and as many bytes as planned. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dtensor/dtensor.h>
+
+#include "suite.h"
+
+enum { MAX_PLACES = 128, MAX_ELEMENTS = 1024 };
+
+typedef struct places { char text[MAX_PLACES][64]; int n; } places;
+
+/* All placements of R, S(0) .. S(dims - 1) and P(sum) along the dims of a mesh. */
+static void list_places(const dt_mesh *mesh, int dims, places *out)
+{
+    int kinds = dims + 2, total = 1;
+    for (int d = 0; d < dt_mesh_dim_count(mesh); d++) total *= kinds;
+    out->n = 0;
+    for (int code = 0; code < total && out->n < MAX_PLACES; code++) {
+        char *text = out->text[out->n++];
+        int used = 0;
+        text[0] = '\0';
+        for (int d = 0, rest = code; d < dt_mesh_dim_count(mesh); d++, rest /= kinds) {
+            int kind = rest % kinds;
+            const char *comma = used ? "," : "", *name = dt_mesh_dim_name(mesh, d);
+            if (kind == 0) continue;
+            if (kind <= dims) used += snprintf(text + used, 64 - (size_t)used, "%s%s:S(%d)", comma, name, kind - 1);
+            else used += snprintf(text + used, 64 - (size_t)used, "%s%s:P(sum)", comma, name);
+        }
+    }
+}
+
+static bool has_partial(const char *placements) { return strstr(placements, "P(") != NULL; }
+
+/* A partial tensor: ranks that differ along a partial mesh dim hold numbers of their own, others the same. */
+static dt_tensor *contributions(const dt_spec *spec)
+{
+    char whole[64] = "";
+    const char *text = dt_spec_placements(spec);
+    dt_mesh *mesh = dt_spec_mesh(spec);
+    int own = 0;
+    for (int used = 0; *text;) {
+        const char *end = strchr(text, ',');
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+        char dim[2] = { *text, '\0' };
+        if (memchr(text, 'P', n)) own = own * 10 + dt_mesh_coord(mesh, dim);
+        else used += snprintf(whole + used, 64 - (size_t)used, "%s%.*s", used ? "," : "", (int)n, text);
+        text += n + (end != NULL);
+    }
+    const dt_spec *apart = dt_spec_create(mesh, dt_spec_dtype(spec), dt_spec_shape(spec), whole);
+    dt_tensor *numbers = dt_arange(apart, 1 + 1000 * own, 1);
+    return dt_from_local(dt_to_local(numbers, whole), spec, whole);
+}
+
+static dt_tensor *make(const dt_spec *spec)
+{
+    return has_partial(dt_spec_placements(spec)) ? contributions(spec) : dt_arange(spec, 1, 3);
+}
+
+static void check_pair(dt_mesh *mesh, const char *sizes, const char *from, const char *to)
+{
+    dt_context *ctx = dt_mesh_context(mesh);
+    int scope = dt_scope_push(ctx, 0);
+    char text[128];
+    snprintf(text, sizeof text, "i64[%s]@%s", sizes, from);
+    const dt_spec *source = dt_spec_parse(mesh, text);
+    dt_tensor *x = make(source);
+    static _Thread_local int64_t before[MAX_ELEMENTS], after[MAX_ELEMENTS];
+    size_t n = sizeof(int64_t);
+    for (int d = 0; d < dt_spec_shape(source).n; d++) n *= (size_t)dt_spec_shape(source).dim[d];
+    dt_tensor_to_host(x, -1, before, n);
+    dt_counters then = dt_mesh_counters(mesh, NULL);
+    dt_tensor *y = dt_redistribute(x, to);
+    dt_counters now = dt_mesh_counters(mesh, NULL);
+    int64_t bytes = 0;
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) bytes += now.bytes[k] - then.bytes[k];
+    const dt_plan *plan = dt_plan_create(source, dt_tensor_spec(y), DT_PLAN_TIME);
+    expect(bytes == dt_plan_received(plan, dt_rank(ctx)), "%s -> %s: rank %d received %lld, planned %lld", text, to,
+           dt_rank(ctx), (long long)bytes, (long long)dt_plan_received(plan, dt_rank(ctx)));
+    dt_tensor_to_host(y, -1, after, n);
+    expect(dt_context_status(ctx) == DT_OK, "%s -> %s: %s", text, to, dt_context_error(ctx));
+    expect(memcmp(before, after, n) == 0, "%s -> %s: another value on rank %d", text, to, dt_rank(ctx));
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+typedef struct job { const char *mesh, *sizes; int dims, stride; } job;
+
+static dt_status all_pairs(dt_context *ctx, void *arg)
+{
+    const job *j = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, j->mesh);
+    places *all = malloc(sizeof *all);
+    if (!mesh || !all) return dt_context_fail(ctx, DT_ERR_MEMORY, "no mesh");
+    list_places(mesh, j->dims, all);
+    for (int i = 0; i < all->n * all->n && !dt_context_status(ctx); i += j->stride)
+        check_pair(mesh, j->sizes, all->text[i / all->n], all->text[i % all->n]);
+    free(all);
+    return dt_context_status(ctx);
+}
+
+static void run(int ranks, job j)
+{
+    char error[512] = "";
+    dt_status status = dt_launch_threads(ranks, all_pairs, &j, error, sizeof error);
+    expect(status == DT_OK, "%s %s: %s", j.mesh, j.sizes, error);
+}
+
+static void pairs_on_one_dim(void)
+{
+    static const int ranks[] = { 1, 2, 3, 4, 5, 7 };
+    for (int i = 0; i < DT_COUNT(ranks); i++) {
+        char mesh[16];
+        snprintf(mesh, sizeof mesh, "x=%d", ranks[i]);
+        run(ranks[i], (job){ mesh, "6,8", 2, 1 });
+        run(ranks[i], (job){ mesh, "5,3", 2, 1 });
+        run(ranks[i], (job){ mesh, "1,2,3", 3, 1 });
+        run(ranks[i], (job){ mesh, "0,4", 2, 1 });
+    }
+}
+
+static void pairs_on_two_dims(void)
+{
+    run(4, (job){ "x=2,y=2", "4,6", 2, 1 });
+    run(4, (job){ "x=2,y=2", "5,3", 2, 1 });
+    run(6, (job){ "x=2,y=3", "5,7", 2, 1 });
+    run(8, (job){ "x=4,y=2", "8,12", 2, 3 });
+    run(8, (job){ "x=4,y=2", "3,5,2", 3, 7 });
+}
+
+static void pairs_on_three_dims(void)
+{
+    run(8, (job){ "x=2,y=2,z=2", "4,6", 2, 41 });
+    run(8, (job){ "x=2,y=2,z=2", "7", 1, 7 });
+    run(8, (job){ "x=2,y=2,z=2", "4,3,5", 3, 149 });
+}
+
+static const test_row rows[] = {
+    { "pairs_on_one_dim", pairs_on_one_dim },
+    { "pairs_on_two_dims", pairs_on_two_dims },
+    { "pairs_on_three_dims", pairs_on_three_dims },
+};
+
+const suite the_suite = { "run", rows, DT_COUNT(rows) };

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensors on thread ranks: makers whose value no mesh changes, parts, the host, scopes, errors on every rank. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dtensor/dtensor.h>
+
+#include "suite.h"
+
+static void launch(int ranks, dt_rank_fn fn, const char *arg)
+{
+    char error[512] = "";
+    dt_status status = dt_launch_threads(ranks, fn, (void *)(uintptr_t)arg, error, sizeof error);
+    expect(status == DT_OK, "%d ranks: %s", ranks, error);
+}
+
+/* ---- makers ------------------------------------------------------------------------------------------------------ */
+
+static void fill_index(const dt_box *box, void *values, void *arg)
+{
+    float *out = values;
+    (void)arg;
+    for (int64_t i = box->lo[0]; i < box->hi[0]; i++)
+        for (int64_t j = box->lo[1]; j < box->hi[1]; j++) *out++ = (float)(100 * i + j);
+}
+
+typedef struct made { uint64_t sums[8]; int n; } made;
+
+static void add(made *m, dt_tensor *x) { m->sums[m->n++] = dt_tensor_checksum(x); }
+
+static dt_status make_all(dt_context *ctx, const char *placements, made *out)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x,y");
+    const dt_spec *spec = dt_spec_create(mesh, DT_F32, DT_SHAPE(13, 7), placements);
+    float host[13 * 7];
+    for (int i = 0; i < 13 * 7; i++) host[i] = (float)i * 0.5f;
+    add(out, dt_rand(spec, 1));
+    add(out, dt_randn(spec, 2));
+    add(out, dt_arange(spec, 3, 0.25));
+    add(out, dt_full(spec, 8));
+    add(out, dt_from_fn(spec, fill_index, NULL));
+    add(out, dt_from_host(spec, -1, host, sizeof host));
+    add(out, dt_from_host(spec, 0, dt_rank(ctx) == 0 ? host : NULL, sizeof host));
+    add(out, dt_rand(dt_spec_create(mesh, DT_BF16, DT_SHAPE(13, 7), placements), 1));
+    return dt_context_status(ctx);
+}
+
+static dt_status remember(dt_context *ctx, void *arg) { return make_all(ctx, "", arg); }
+
+typedef struct wanted { const char *placements; const made *sums; } wanted;
+
+static dt_status compare(dt_context *ctx, void *arg)
+{
+    const wanted *w = arg;
+    made got = { .n = 0 };
+    make_all(ctx, w->placements, &got);
+    for (int i = 0; i < got.n; i++)
+        expect(got.sums[i] == w->sums->sums[i], "maker %d under %s on %d ranks", i, w->placements, dt_rank_count(ctx));
+    return dt_context_status(ctx);
+}
+
+static void values_do_not_depend_on_the_mesh(void)
+{
+    static const char *const placements[] = {
+        "", "x:S(0)", "x:S(1)", "x:S(0),y:S(0)", "y:S(0),x:S(0)", "x:S(0),y:S(1)", "x:P", "x:S(1),y:P",
+    };
+    static const int ranks[] = { 1, 2, 3, 4 };
+    char error[512] = "";
+    made whole = { .n = 0 };
+    expect(dt_launch_threads(1, remember, &whole, error, sizeof error) == DT_OK, "%s", error);
+    for (int i = 0; i < DT_COUNT(placements); i++)
+        for (int r = 0; r < DT_COUNT(ranks); r++) {
+            wanted w = { placements[i], &whole };
+            expect(dt_launch_threads(ranks[r], compare, &w, error, sizeof error) == DT_OK, "%s", error);
+        }
+}
+
+/* ---- parts and host ---------------------------------------------------------------------------------------------- */
+
+static dt_status parts(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=4");
+    dt_tensor *x = dt_arange(dt_spec_parse(mesh, "f32[14]@x:S(0)"), 0, 1);
+    static const int sizes[] = { 4, 3, 4, 3 }, begins[] = { 0, 4, 7, 11 };
+    const float *data = dt_tensor_data(x);
+    for (int i = 0; i < sizes[dt_rank(ctx)]; i++)
+        expect(data[i] == (float)(begins[dt_rank(ctx)] + i), "rank %d, element %d is %g", dt_rank(ctx), i, data[i]);
+    float host[14] = { 0 };
+    expect(dt_tensor_to_host(x, 2, dt_rank(ctx) == 2 ? host : NULL, sizeof host) == DT_OK, "%s", dt_context_error(ctx));
+    expect(host[13] == (dt_rank(ctx) == 2 ? 13.0f : 0.0f), "only rank 2 has the whole value");
+    dt_tensor *eight = dt_full(dt_spec_parse(mesh, "f64[]@x:P(sum)"), 8);
+    expect(dt_tensor_item(eight) == 8, "fill(8) of P has the value 8");
+    expect(dt_tensor_item(dt_full(dt_spec_parse(mesh, "f32[1]@x:P(max)"), -3)) == -3, "and of P(max)");
+    expect(dt_tensor_item(dt_full(dt_spec_parse(mesh, "f32[1,1]@x:P(prod)"), 5)) == 5, "and of P(prod)");
+    expect(strstr(dt_tensor_text(x), "f32[14]@x:S(0)") && strstr(dt_tensor_text(x), "rank 3 holds [11:14]"), "%s",
+           dt_tensor_text(x));
+    return dt_context_status(ctx);
+}
+
+static void test_parts(void) { launch(4, parts, NULL); }
+
+static dt_status close_to(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=3");
+    dt_tensor *a = dt_randn(dt_spec_parse(mesh, "f64[5,4]@x:S(0)"), 3), *b = dt_randn(dt_spec_parse(mesh, "f64[5,4]@x:S(1)"), 3);
+    dt_tensor *c = dt_randn(dt_spec_parse(mesh, "f64[5,4]"), 4);
+    expect(dt_tensor_close(a, b, 0, 0), "one value, two placements");
+    expect(!dt_tensor_close(a, c, 1e-6, 1e-6), "two values");
+    expect(dt_tensor_checksum(a) == dt_tensor_checksum(b) && dt_tensor_checksum(a) != dt_tensor_checksum(c), "checksums");
+    return dt_context_status(ctx);
+}
+
+static void test_close(void) { launch(3, close_to, NULL); }
+
+/* ---- local boundaries -------------------------------------------------------------------------------------------- */
+
+/* 2, 3, 4, 5 columns where 4, 3, 4, 3 are due: rank 1 is right by itself, and all are told. */
+static dt_status wrong_locals(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=4");
+    dt_mesh *one = dt_mesh_select(mesh, dt_rank(ctx) == 0 ? "x=0" : dt_rank(ctx) == 1 ? "x=1" : dt_rank(ctx) == 2 ? "x=2" : "x=3");
+    dt_tensor *local = dt_zeros(dt_spec_create(one, DT_F32, DT_SHAPE(3, 2 + dt_rank(ctx)), NULL));
+    expect(!dt_from_local(local, dt_spec_parse(mesh, "f32[3,14]@x:S(1)"), "x:S(1)"), "rank %d", dt_rank(ctx));
+    expect(dt_context_status(ctx) == DT_ERR_SHAPE, "rank %d: %s", dt_rank(ctx), dt_context_error(ctx));
+    return dt_context_clear(ctx);
+}
+
+static void test_wrong_locals(void) { launch(4, wrong_locals, NULL); }
+
+static dt_status gradients_are_stated(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    dt_tensor *s = dt_zeros(dt_spec_parse(mesh, "f32[4]@x:S(0)")), *p = dt_zeros(dt_spec_parse(mesh, "f32[4]@x:P"));
+    dt_tensor *r = dt_zeros(dt_spec_parse(mesh, "f32[4]"));
+    expect(dt_to_local(s, "x:S(0)") && dt_to_local(r, "") && dt_to_local(r, "x:P"), "%s", dt_context_error(ctx));
+    expect(!dt_to_local(s, NULL) && dt_context_status(ctx) == DT_ERR_ARG, "without a gradient's placements");
+    dt_context_clear(ctx);
+    expect(!dt_to_local(s, "") && dt_context_status(ctx) == DT_ERR_PLACEMENT, "S to R");
+    dt_context_clear(ctx);
+    expect(!dt_to_local(p, "") && dt_context_status(ctx) == DT_ERR_PLACEMENT, "P has no part");
+    dt_context_clear(ctx);
+    return DT_OK;
+}
+
+static void test_gradients_are_stated(void) { launch(2, gradients_are_stated, NULL); }
+
+/* ---- scopes and memory ------------------------------------------------------------------------------------------- */
+
+static dt_status scopes(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    const dt_spec *spec = dt_spec_parse(mesh, "f32[64]@x:S(0)");
+    dt_tensor *held = NULL;
+    int64_t before = dt_mesh_counters(mesh, NULL).memory;
+    int scope = dt_scope_push(ctx, 0);
+    dt_tensor *x = dt_zeros(spec);
+    dt_zeros(spec);
+    expect(dt_mesh_counters(mesh, NULL).memory == before + 256, "two parts of 128 bytes");
+    dt_tensor_hold(&held, x);
+    dt_tensor *kept = dt_scope_pop(ctx, scope, dt_full(spec, 1));
+    expect(dt_mesh_counters(mesh, NULL).memory == before + 256, "one held, one kept");
+    expect(dt_tensor_data(held) && ((const float *)dt_tensor_data(kept))[0] == 1, "both live");
+    dt_tensor_hold(&held, NULL);
+    expect(held == NULL && dt_mesh_counters(mesh, NULL).memory == before + 128, "released");
+    expect(dt_mesh_counters(mesh, NULL).memory_peak >= before + 384, "three at once");
+    return dt_context_status(ctx);
+}
+
+static void test_scopes(void) { launch(2, scopes, NULL); }
+
+static dt_status loop(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    const dt_spec *spec = dt_spec_parse(mesh, "f32[1024,64]@x:P");
+    int64_t memory = 0;
+    for (int i = 0; i < 20; i++) {
+        int scope = dt_scope_push(ctx, 0);
+        dt_work *work = dt_redistribute_start(dt_full(spec, i), "x:S(0)");
+        dt_tensor *y = dt_work_wait(work);
+        expect(((const float *)dt_tensor_data(y))[0] == (float)i, "round %d", i);
+        dt_redistribute(y, "");
+        dt_scope_pop(ctx, scope, NULL);
+        if (i == 10) memory = dt_mesh_counters(mesh, NULL).memory_peak;
+    }
+    expect(dt_mesh_counters(mesh, NULL).memory_peak <= memory * 2, "memory does not grow");
+    return dt_context_status(ctx);
+}
+
+static void test_loop(void) { launch(2, loop, NULL); }
+
+/* ---- kinds of P, dtypes, meshes ---------------------------------------------------------------------------------- */
+
+typedef struct kind { const char *name; double want; } kind;
+
+static dt_status kinds(dt_context *ctx, void *arg)
+{
+    static const kind all[] = { { "sum", 10 }, { "avg", 2.5 }, { "max", 4 }, { "min", 1 }, { "prod", 24 } };
+    static const char *const dtypes[] = { "f64", "f32", "bf16", "f16", "i64", "i32" };
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=4");
+    for (int k = 0; k < DT_COUNT(all); k++)
+        for (int d = 0; d < DT_COUNT(dtypes); d++) {
+            char text[64];
+            snprintf(text, sizeof text, "%s[5,3]", dtypes[d]);
+            dt_tensor *own = dt_to_local(dt_full(dt_spec_parse(mesh, text), dt_rank(ctx) + 1), "");
+            snprintf(text, sizeof text, "%s[5,3]@x:P(%s)", dtypes[d], all[k].name);
+            dt_tensor *x = dt_from_local(own, dt_spec_parse(mesh, text), "");
+            double want = dtypes[d][0] == 'i' ? floor(all[k].want) : all[k].want;
+            dt_tensor *due = dt_full(dt_spec_replace(dt_tensor_spec(x), ""), want);
+            expect(dt_tensor_close(dt_redistribute(x, ""), due, 0, 0), "%s to R", text);
+            expect(dt_tensor_close(dt_redistribute(x, "x:S(0)"), due, 0, 0), "%s to S: %s", text, dt_context_error(ctx));
+        }
+    return dt_context_status(ctx);
+}
+
+static void test_kinds(void) { launch(4, kinds, NULL); }
+
+static dt_status meshes(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "pp=2,tp=3"), *first = dt_mesh_select(mesh, "pp=0");
+    dt_mesh *second = dt_mesh_select(mesh, "pp=1"), *other = dt_mesh_create(ctx, "a=3,b=2");
+    dt_tensor *x = dt_rand(dt_spec_parse(first, "f32[7,4]@tp:S(0)"), 5);
+    dt_tensor *y = dt_redistribute_to(x, second, "tp:S(1)");
+    dt_tensor *z = dt_redistribute_to(y, other, "a:S(0),b:S(1)");
+    expect((dt_mesh_coord(first, NULL) >= 0) == (dt_tensor_data(x) != NULL), "members have data");
+    expect(dt_tensor_close(z, dt_rand(dt_spec_parse(mesh, "f32[7,4]"), 5), 0, 0), "the value went along");
+    return dt_context_status(ctx);
+}
+
+static void test_meshes(void) { launch(6, meshes, NULL); }
+
+static dt_status dry(dt_context *ctx)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=4");
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[64]@x:P"));
+    dt_tensor *y = dt_redistribute(x, "");
+    dt_counters counters = dt_mesh_counters(mesh, "x");
+    expect(y && dt_tensor_data(y) == NULL && dt_tensor_item(dt_zeros(dt_spec_parse(mesh, "f32[]"))) == 0, "no data");
+    expect(counters.calls[DT_COMM_ALL_REDUCE] == 1 && counters.bytes[DT_COMM_ALL_REDUCE] > 0, "counted all the same");
+    return dt_context_status(ctx);
+}
+
+static void test_dry(void)
+{
+    dt_context *ctx = dt_context_dry(4);
+    expect(dry(ctx) == DT_OK, "%s", dt_context_error(ctx));
+    dt_context_destroy(&ctx);
+}
+
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
+
+static dt_status bad_input(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[4,4]@x:S(0)"));
+    float room[4];
+    expect(!dt_redistribute(x, "y:S(0)") && dt_context_status(ctx) == DT_ERR_PLACEMENT, "unknown mesh dim");
+    expect(!dt_zeros(dt_tensor_spec(x)) && !dt_redistribute(x, ""), "a failed context does nothing");
+    dt_context_clear(ctx);
+    expect(isnan(dt_tensor_item(x)) && dt_context_status(ctx) == DT_ERR_SHAPE, "item of many");
+    dt_context_clear(ctx);
+    expect(dt_tensor_to_host(x, -1, room, sizeof room) == DT_ERR_SHAPE, "too little room");
+    dt_context_clear(ctx);
+    expect(!dt_from_host(dt_tensor_spec(x), 7, room, sizeof room) && dt_context_status(ctx) == DT_ERR_ARG, "no such root");
+    dt_context_clear(ctx);
+    expect(dt_tensor_size(x, 2) == 0 && dt_context_status(ctx) == DT_ERR_ARG, "no such dim");
+    dt_context_clear(ctx);
+    expect(dt_tensor_close(x, dt_redistribute(x, ""), 0, 0), "and all goes on");
+    expect(!dt_redistribute(NULL, "") && !dt_tensor_data(NULL) && dt_context_status(ctx) == DT_OK, "nothing is nothing");
+    return dt_context_status(ctx);
+}
+
+static void test_bad_input(void) { launch(2, bad_input, NULL); }
+
+static const test_row rows[] = {
+    { "values_do_not_depend_on_the_mesh", values_do_not_depend_on_the_mesh },
+    { "parts", test_parts },
+    { "close", test_close },
+    { "wrong_locals", test_wrong_locals },
+    { "gradients_are_stated", test_gradients_are_stated },
+    { "scopes", test_scopes },
+    { "loop", test_loop },
+    { "kinds", test_kinds },
+    { "meshes", test_meshes },
+    { "dry", test_dry },
+    { "bad_input", test_bad_input },
+};
+
+const suite the_suite = { "tensor", rows, DT_COUNT(rows) };
