@@ -9,11 +9,10 @@
 #include <string.h>
 
 static const tool_command later_rule = { .name = "rule", .summary = "placements an op takes and gives" };
-static const tool_command later_run = { .name = "run", .summary = "run a program on many ranks" };
 static const tool_command later_plan = { .name = "plan", .summary = "run a program without data, on any cluster" };
 
 static const tool_command *const commands[] = {
-    &dt_info_command, &dt_redistribute_command, &later_rule, &later_run, &later_plan,
+    &dt_info_command, &dt_redistribute_command, &dt_run_command, &later_rule, &later_plan,
 };
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -132,6 +131,15 @@ static int read_option(const tool_command *command, const char *word, line *rest
     return TOOL_OK;
 }
 
+/* The option that -n stands for, as its word; NULL: none. */
+static const char *long_word(const tool_command *command, const char *word)
+{
+    for (int i = 0; i < command->option_count; i++)
+        if (command->options[i].letter && word[1] == command->options[i].letter && !word[2])
+            return command->options[i].name;
+    return NULL;
+}
+
 static int read_call(const tool_command *command, line *rest, tool_call *call)
 {
     int n = 0, status = TOOL_OK;
@@ -140,9 +148,14 @@ static int read_call(const tool_command *command, line *rest, tool_call *call)
         const char *word = rest->words[rest->at++];
         if (!options_end && strcmp(word, "--") == 0) options_end = true;
         else if (!options_end && strncmp(word, "--", 2) == 0) status = read_option(command, word + 2, rest, call);
+        else if (!options_end && word[0] == '-' && long_word(command, word))
+            status = read_option(command, long_word(command, word), rest, call);
         else if (!options_end && word[0] == '-' && word[1])
             status = tool_fail(command->name, TOOL_USAGE, "unknown option %s; options begin with --", word);
-        else if (n < command->argument_count) call->arguments[n++] = word;
+        else if (command->takes_program) {
+            call->program = &rest->words[rest->at - 1];
+            rest->at = rest->count;
+        } else if (n < command->argument_count) call->arguments[n++] = word;
         else status = tool_fail(command->name, TOOL_USAGE, "unexpected argument \"%s\"", word);
     }
     if (status == TOOL_OK && n < command->argument_count)
@@ -151,10 +164,13 @@ static int read_call(const tool_command *command, line *rest, tool_call *call)
     return status;
 }
 
-static bool asks_help(const line *rest)
+/* Behind "--", and behind a program's name, --help is not the command's. */
+static bool asks_help(const tool_command *command, const line *rest)
 {
-    for (int i = rest->at; i < rest->count && strcmp(rest->words[i], "--") != 0; i++)
+    for (int i = rest->at; i < rest->count && strcmp(rest->words[i], "--") != 0; i++) {
         if (strcmp(rest->words[i], "--help") == 0) return true;
+        if (command->takes_program && rest->words[i][0] != '-') return false;
+    }
     return false;
 }
 
@@ -165,7 +181,7 @@ static int run_command(const tool_command *command, line *rest)
     size_t bytes;
     tool_call call = { .command = command->name };
     if (!command->run) return tool_fail(command->name, TOOL_USAGE, "not in this version");
-    if (asks_help(rest)) return print_command(command), TOOL_OK;
+    if (asks_help(command, rest)) return print_command(command), TOOL_OK;
     int status = read_call(command, rest, &call);
     if (status != TOOL_OK) return status;
     call.out = open_memstream(&text, &bytes);

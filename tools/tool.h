@@ -17,6 +17,7 @@ typedef struct tool_option {
     const char *name;
     const char *value;             /* what its value is called in --help; NULL: a flag                             */
     const char *help;
+    char letter;                   /* -n for ranks; 0: none                                                        */
 } tool_option;
 
 /* A command line that was read. */
@@ -24,6 +25,7 @@ typedef struct tool_call {
     const char *command;
     const char *values[TOOL_MAX_OPTIONS]; /* by option; NULL: not given; "" for a flag that was                    */
     const char *arguments[TOOL_MAX_ARGUMENTS];
+    char **program;                /* the first plain word and all behind it, where the command takes a program    */
     FILE *out;                     /* what a command that returns TOOL_OK wrote here is printed                    */
 } tool_call;
 
@@ -31,13 +33,14 @@ typedef struct tool_command {
     const char *name, *summary;
     const char *arguments;         /* as --help shows them; NULL: none                                             */
     int argument_count;
+    bool takes_program;            /* a plain word ends the options: it and what follows are a command line        */
     const char *details;           /* the rest of --help; NULL: nothing                                            */
     const tool_option *options;
     int option_count;
     int (*run)(const tool_call *call); /* NULL: a command of a later version                                       */
 } tool_command;
 
-extern const tool_command dt_info_command, dt_redistribute_command;
+extern const tool_command dt_info_command, dt_redistribute_command, dt_run_command;
 
 /* One line on stderr, "dt COMMAND: message"; command NULL: "dt: message". Returns status. */
 int tool_fail(const char *command, int status, const char *format, ...) DT_PRINTF(3, 4);

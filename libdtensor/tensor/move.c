@@ -52,12 +52,19 @@ static dt_work *work_new(const dt_spec *spec)
     return work;
 }
 
+/* A dry run has what a run would have: the calls, the bytes, and by the price table the time. */
+static void predict(dt_context *ctx, const dt_plan *plan)
+{
+    dti_plan_count((dt_plan *)(uintptr_t)plan);
+    ctx->time += dt_plan_price(plan).time_us * 1e-6;
+}
+
 static dt_work *start(dt_tensor *x, const dt_spec *spec)
 {
     const dt_plan *plan = spec ? dt_plan_create(x->spec, spec, DT_PLAN_TIME) : NULL;
     dt_work *work = plan ? work_new(spec) : NULL;
     if (!work) return NULL;
-    if (x->ctx->dry) dti_plan_count((dt_plan *)(uintptr_t)plan);
+    if (x->ctx->dry) predict(x->ctx, plan);
     if (x->ctx->dry || !takes_part(x->spec, spec)) return work;
     work->running = dti_plan_start(plan, &x->storage);
     if (work->running) return work;

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Time of collectives between rank threads beside what memory allows: every rank copying as many bytes at once.
+ *
+ *   bench_comm [--small] [--dt-... options]
+ *
+ * An all-reduce is, from 16 KiB, a reduce-scatter and an all-gather; below, every rank takes everything. A round is so many
+ * calls of each kind in turn, between two barriers; times are medians over rounds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "report.h"
+
+enum { MAX_RANKS = 8, MAX_ROUNDS = 41, SMALL_BYTES = 16 << 10 };
+
+typedef enum kind { KIND_ALL_REDUCE, KIND_ALL_GATHER, KIND_COPY, KIND_COUNT } kind;
+
+typedef struct bench {
+    bool small;
+    size_t bytes;                  /* of the whole array                                                           */
+    double us[KIND_COUNT];         /* medians, by rank 0                                                           */
+} bench;
+
+typedef struct side {              /* one rank's                                                                   */
+    dti_group *group;
+    dti_storage *in, *out;
+    int64_t n;                     /* elements                                                                     */
+    dti_copy all[MAX_RANKS], part[MAX_RANKS], others[MAX_RANKS], pieces[MAX_RANKS];
+} side;
+
+static int64_t cut(int64_t n, int i, int k) { return (i * n + k - 1) / k; }
+
+static void describe(side *s)
+{
+    int n = s->group->n, me = s->group->index, at = 0;
+    int64_t own = cut(s->n, me, n);
+    for (int m = 0; m < n; m++) {
+        int64_t lo = cut(s->n, m, n), run = cut(s->n, m + 1, n) - lo;
+        s->all[m] = (dti_copy){ .member = m, .contribution = m, .run = s->n };
+        s->part[m] = (dti_copy){ .member = m, .contribution = m, .run = cut(s->n, me + 1, n) - own, .from = own };
+        s->pieces[m] = (dti_copy){ .member = m, .run = run, .from = lo, .to = lo };
+        if (m != me) s->others[at++] = s->pieces[m];
+    }
+}
+
+static dt_status all_reduce_small(side *s)
+{
+    return dti_exchange_run(s->group, &(dti_exchange){
+        .call = { 1, "all_reduce" }, .dtype = DT_F32, .source = s->in, .target = s->out->bytes, .gets = s->all,
+        .get_count = s->group->n, .contributions = s->group->n, .target_dtype = DT_F32 });
+}
+
+static dt_status all_reduce_large(side *s)
+{
+    const dti_comm_ops *ops = s->group->comm->ops;
+    float *own = (float *)s->out->bytes + cut(s->n, s->group->index, s->group->n);
+    dt_status status = dti_exchange_run(s->group, &(dti_exchange){
+        .call = { 2, "reduce_scatter" }, .dtype = DT_F32, .source = s->in, .target = own, .gets = s->part,
+        .get_count = s->group->n, .contributions = s->group->n, .target_dtype = DT_F32 });
+    if (status) return status;
+    status = ops->start(s->group, &(dti_exchange){
+        .call = { 3, "all_gather" }, .dtype = DT_F32, .source = s->out, .target = s->out->bytes, .gets = s->others,
+        .get_count = s->group->n - 1, .target_dtype = DT_F32 });
+    return status ? status : ops->finish(s->group);
+}
+
+static dt_status all_gather(side *s)
+{
+    return dti_exchange_run(s->group, &(dti_exchange){
+        .call = { 4, "all_gather" }, .dtype = DT_F32, .source = s->in, .target = s->out->bytes, .gets = s->pieces,
+        .get_count = s->group->n, .target_dtype = DT_F32 });
+}
+
+static dt_status copy(side *s)
+{
+    memcpy(s->out->bytes, s->in->bytes, s->in->n);
+    __asm__ volatile("" ::: "memory");
+    return DT_OK;
+}
+
+static dt_status call(side *s, kind k)
+{
+    switch (k) {
+    case KIND_ALL_REDUCE: return s->in->n < SMALL_BYTES ? all_reduce_small(s) : all_reduce_large(s);
+    case KIND_ALL_GATHER: return all_gather(s);
+    default: return copy(s);
+    }
+}
+
+/* One round of so many calls, us per call: all ranks begin together, and it is over when all are done. */
+static double round_us(side *s, kind k, int calls)
+{
+    const dti_comm_ops *ops = s->group->comm->ops;
+    dti_call barrier = { 9, "barrier" };
+    ops->barrier(s->group, barrier);
+    double begin = bench_now_ns();
+    for (int i = 0; i < calls; i++) call(s, k);
+    ops->barrier(s->group, barrier);
+    return (bench_now_ns() - begin) / 1000 / calls;
+}
+
+static int calls_for(const bench *b)
+{
+    if (b->small) return 2;
+    int calls = (int)((4 << 20) / b->bytes);
+    return calls < 1 ? 1 : calls > 2000 ? 2000 : calls;
+}
+
+static dt_status rank_main(dt_context *ctx, void *arg)
+{
+    bench *b = arg;
+    int ranks[MAX_RANKS], rounds = b->small ? 1 : b->bytes > 16 << 20 ? 15 : MAX_ROUNDS;
+    double us[KIND_COUNT][MAX_ROUNDS];
+    for (int i = 0; i < dt_rank_count(ctx); i++) ranks[i] = i;
+    side s = { .group = dti_comm_of(ctx)->ops->group(dti_comm_of(ctx), ranks, dt_rank_count(ctx)) };
+    s.in = dti_storage_new(ctx, b->bytes);
+    s.out = dti_storage_new(ctx, b->bytes);
+    if (!s.group || !s.in || !s.out) return dt_context_status(ctx);
+    s.n = (int64_t)(b->bytes / sizeof(float));
+    dti_numbers_fill(DT_F32, 1, s.in->bytes, s.n);
+    dti_numbers_fill(DT_F32, 1, s.out->bytes, s.n);
+    describe(&s);
+    for (kind k = 0; k < KIND_COUNT; k++) round_us(&s, k, calls_for(b));
+    for (int r = 0; r < rounds; r++)
+        for (kind k = 0; k < KIND_COUNT; k++) us[k][r] = round_us(&s, k, calls_for(b));
+    for (kind k = 0; k < KIND_COUNT; k++)
+        if (dt_rank(ctx) == 0) b->us[k] = bench_median(us[k], rounds);
+    dti_storage_release(s.in);
+    dti_storage_release(s.out);
+    return dt_context_status(ctx);
+}
+
+static bool row(bench_report *report, bench *b, int ranks, int argc, char **argv)
+{
+    char option[32], *words[MAX_ROUNDS], **line = words;
+    int n = 0;
+    snprintf(option, sizeof option, "--dt-ranks=%d", ranks);
+    for (int i = 0; i < argc && n < MAX_ROUNDS - 2; i++) words[n++] = argv[i];
+    words[n++] = option;
+    words[n] = NULL;
+    if (dt_launch(&n, &line, rank_main, b)) return false;
+    bench_row(report, (bench_cell[]){
+        { "ranks", NULL, ranks, 0 },
+        { "bytes", NULL, (double)b->bytes, 0 },
+        { "all_reduce_us", NULL, b->us[KIND_ALL_REDUCE], 2 },
+        { "all_gather_us", NULL, b->us[KIND_ALL_GATHER], 2 },
+        { "copy_us", NULL, b->us[KIND_COPY], 2 },
+        { "copy/all_reduce", NULL, b->us[KIND_COPY] / b->us[KIND_ALL_REDUCE], 2 },
+        { "copy/all_gather", NULL, b->us[KIND_COPY] / b->us[KIND_ALL_GATHER], 2 },
+    }, 7);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static const int ranks[] = { 2, 4, 8 };
+    bench b = { .small = argc > 1 && strcmp(argv[1], "--small") == 0 };
+    bench_report report;
+    bool ok = true;
+    bench_begin(&report, false);
+    bench_section(&report, "comm", "Collectives of f32 between rank threads, and all ranks copying as many bytes at once");
+    for (int i = 0; i < 3; i++)
+        for (size_t bytes = 32; bytes <= (size_t)64 << 20 && ok; bytes *= b.small ? 512 : bytes < 4 << 20 ? 8 : 4) {
+            b.bytes = bytes;
+            ok = row(&report, &b, ranks[i], argc, argv);
+        }
+    bench_end(&report);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
