@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <dtensor/spec.h>
+#include <dtensor/dtensor.h>
 
 enum { MAX_SIZE = 12, MAX_RANKS = 8, MAX_BOXES = MAX_SIZE * MAX_SIZE };
 
@@ -125,6 +125,22 @@ static void run(dt_context *ctx)
     for (int i = 0; i < DT_COUNT(pictures) && !own.spec; i++) show(mesh, &pictures[i]);
 }
 
+/* ---- with data ------------------------------------------------------------------------------------------------- */
+
+/* Every rank runs this: numbers placed one way and then another, and the one sum they add up to. */
+static dt_status with_data(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=4");
+    dt_tensor *rows = dt_arange(dt_spec_parse(mesh, "f32[5,3]@x:S(0)"), 0, 1);
+    dt_tensor *columns = dt_redistribute(rows, "x:S(1)");
+    const char *before = dt_tensor_text(rows), *after = dt_tensor_text(columns); /* collective: on every rank */
+    dt_print(ctx, "\n%sand redistributed\n%s", before, after);
+    dt_tensor *eight = dt_full(dt_spec_parse(mesh, "f32[]@x:P(sum)"), 8);
+    dt_print(ctx, "a partial 8 adds up to %g\n", dt_tensor_item(eight));
+    return dt_context_status(ctx);
+}
+
 int main(int argc, char **argv)
 {
     dt_context *ctx = dt_context_dry(MAX_RANKS);
@@ -133,5 +149,11 @@ int main(int argc, char **argv)
     dt_status status = dt_context_status(ctx);
     if (status) fprintf(stderr, "01_placements: %s\n", dt_context_error(ctx));
     dt_context_destroy(&ctx);
+    if (status) return 1;
+
+    char error[256];
+    printf("\nthe same on 4 ranks with data\n");
+    status = dt_launch_threads(4, with_data, NULL, error, sizeof error);
+    if (status) fprintf(stderr, "01_placements: %s\n", error);
     return status ? 1 : 0;
 }
