@@ -43,8 +43,7 @@ static inline uint16_t to_bf16(float value)
 static inline float from_f16(uint16_t number)
 {
     uint32_t sign = (uint32_t)(number & 0x8000) << 16, magnitude = (uint32_t)(number & 0x7fff) << 13;
-    uint32_t quiet = magnitude > 0x7c00u << 13 ? 0x400000 : 0;
-    uint32_t large = (magnitude + (224u << 23)) | quiet, normal = magnitude + (112u << 23);
+    uint32_t large = magnitude + (224u << 23), normal = magnitude + (112u << 23);
     uint32_t small = bits_of(of_bits(magnitude + (113u << 23)) - of_bits(113u << 23));
     uint32_t finite = choose(magnitude < 0x400u << 13, small, normal);
     return of_bits(choose(magnitude >= 0x7c00u << 13, large, finite) | sign);

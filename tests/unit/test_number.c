@@ -513,6 +513,7 @@ static void scaling(void)
     static array numbers, want;
     scaled(DT_F64, 1, 1, 3, 1.0 / 3);
     scaled(DT_F32, 1, 1, 3, (double)(1.0f / 3));
+    scaled(DT_F64, 49, 1, 49, 1);                                      /* times 1/49 would be less                 */
     scaled(DT_F32, -0.0, 1, 8, -0.0);
     scaled(DT_F32, NAN, 2, 8, NAN);
     scaled(DT_F16, 65504, 2, 4, 32752);                                /* 131008 fits the f32 between              */

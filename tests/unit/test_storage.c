@@ -158,6 +158,33 @@ static void a_warm_cache_asks_the_system_for_nothing(void)
     dt_context_destroy(&ctx);
 }
 
+/* Pages of this process, touched or not; 0: the system does not say. */
+static long mapped_pages(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%ld", &pages) != 1) pages = 0;
+    fclose(file);
+    return pages;
+}
+
+static void trim_gives_all_of_it_back(void)
+{
+    dt_context *ctx = dt_context_dry(1);
+    for (int i = 0; i < DT_COUNT(warm_sizes); i++) {
+        long before = 0;
+        for (int round = 0; round < 50; round++) {
+            dti_storage_release(dti_storage_new(ctx, warm_sizes[i]));
+            dti_storage_trim(ctx);
+            if (round == 9) before = mapped_pages();
+        }
+        long more = mapped_pages() - before;
+        expect(POISONS || more < 1000, "%zu bytes, taken and given back 40 times: %ld more pages", warm_sizes[i], more);
+    }
+    dt_context_destroy(&ctx);
+}
+
 static void trim_leaves_what_is_in_use(void)
 {
     dt_context *ctx = dt_context_dry(1);
@@ -186,6 +213,12 @@ static void memory_that_cannot_be_had(void)
     dt_context *ctx = dt_context_dry(1);
     dti_storage *held = dti_storage_new(ctx, 1000);
     dti_storage_release(dti_storage_new(ctx, 5000));
+    size_t arena = ctx->arena.total;
+    for (int i = 0; i < 1000; i++) {
+        dti_storage_new(ctx, (size_t)1 << 60);
+        dt_context_clear(ctx);
+    }
+    expect(ctx->arena.total == arena, "failing 1000 times costs %zu bytes", ctx->arena.total - arena);
     for (int i = 0; i < DT_COUNT(sizes); i++) {
         char asked[32];
         snprintf(asked, sizeof asked, "%zu", sizes[i]);
@@ -262,6 +295,7 @@ static const test_row rows[] = {
     { "references_are_counted", references_are_counted },
     { "bytes_are_accounted_as_asked_for", bytes_are_accounted_as_asked_for },
     { "a_warm_cache_asks_the_system_for_nothing", a_warm_cache_asks_the_system_for_nothing },
+    { "trim_gives_all_of_it_back", trim_gives_all_of_it_back },
     { "trim_leaves_what_is_in_use", trim_leaves_what_is_in_use },
     { "memory_that_cannot_be_had", memory_that_cannot_be_had },
     { "free_bytes_are_poisoned", free_bytes_are_poisoned },
