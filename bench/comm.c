@@ -160,7 +160,7 @@ int main(int argc, char **argv)
     bench_report report;
     bool ok = true;
     bench_begin(&report, false);
-    bench_section(&report, "comm", "Collectives of f32 between rank threads, and all ranks copying as many bytes at once");
+    bench_section(&report, "comm", "Collectives of f32 between rank threads, beside all ranks copying as many bytes at once");
     for (int i = 0; i < 3; i++)
         for (size_t bytes = 32; bytes <= (size_t)64 << 20 && ok; bytes *= b.small ? 512 : bytes < 4 << 20 ? 8 : 4) {
             b.bytes = bytes;

@@ -85,7 +85,7 @@ void *dti_context_take(dt_context *ctx, size_t bytes);
 dti_option_about dti_option_row(dti_option option);
 /* Value of one of the library's own options: command line, else environment, else default (NULL: none). */
 const char *dti_option_value(dt_context *ctx, dti_option option);
-/* The same as a number of at least min. The default and DT_ERR_ARG for a text that is none. */
+/* The same as a number of at least min. The default (none: min) and DT_ERR_ARG for a text that is none. */
 int64_t dti_option_number(dt_context *ctx, dti_option option, int64_t min);
 /* The same as a number above 0, and as true or false. */
 double dti_option_positive(dt_context *ctx, dti_option option);

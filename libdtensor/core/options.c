@@ -177,7 +177,8 @@ int64_t dti_option_number(dt_context *ctx, dti_option option, int64_t min)
     if (read_int(dti_option_value(ctx, option), &value) && value >= min) return value;
     snprintf(expected, sizeof expected, "an integer of at least %" PRId64, min);
     dti_option_refuse(ctx, option, expected);
-    read_int(own_rows[option].fallback, &value);
+    value = min;
+    if (own_rows[option].fallback) read_int(own_rows[option].fallback, &value);
     return value;
 }
 

@@ -295,7 +295,8 @@ static void end(trial *t)
 {
     const setting *s = &t->s;
     int64_t wrong = 0, n = t->out ? t->p->target_n(s) : 0, step = n > 100000 ? 97 : 1;
-    for (int64_t i = n - 1; i >= 0; i -= step) wrong += !same(s->target_dtype, at(t->out, i, s->target_dtype), t->p->result(s, i));
+    for (int64_t i = n - 1; i >= 0; i -= step)
+        wrong += !same(s->target_dtype, at(t->out, i, s->target_dtype), t->p->result(s, i));
     expect(wrong == 0, "%s of %lld %s, combine %d, group of %d, rank %d: %lld elements of %lld are wrong", t->p->name,
            (long long)s->len, dt_dtype_text(s->dtype), (int)s->combine, s->group->n, s->group->ranks[s->group->index],
            (long long)wrong, (long long)n);

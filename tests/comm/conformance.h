@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every backend of communication must do, through its table of functions only. A backend's test has a way to launch
- * ranks and calls each part with it. */
+ * What every backend of communication must do, through its table of functions only. A backend's test has a way to
+ * launch ranks and calls each part with it. */
 #ifndef TESTS_COMM_CONFORMANCE_H
 #define TESTS_COMM_CONFORMANCE_H
 
