@@ -54,7 +54,22 @@ static void combine_one(dti_combine_fn combine, dt_dtype from, const void *numbe
     dti_load_fn convert = dti_number_load(from);
     chunk loaded;
     if (convert) load(from, numbers, n, &loaded);
-    combine(sum, convert ? &loaded : whole_blocks(from, numbers, n, &loaded), blocks_of(n));
+    combine(sum, sum, convert ? &loaded : whole_blocks(from, numbers, n, &loaded), blocks_of(n));
+}
+
+/* The same for n numbers in whole blocks, all of a sum dtype: they are read where they lie, and written by the last step
+ * only, so that out may be a source. */
+static void combine_whole(dti_combine_fn combine, const void *const *sources, int count, size_t bytes, void *out,
+                          size_t n)
+{
+    chunk sum;
+    for (size_t at = 0; at < n; at += DTI_CHUNK) {
+        size_t blocks = (n - at < DTI_CHUNK ? n - at : DTI_CHUNK) / DTI_BLOCK, begin = at * bytes;
+        for (int i = 1; i < count; i++)
+            combine(i == count - 1 ? (char *)out + begin : (char *)&sum,
+                    i == 1 ? (const char *)sources[0] + begin : (const char *)&sum, (const char *)sources[i] + begin,
+                    blocks);
+    }
 }
 
 /* ---- one number -------------------------------------------------------------------------------------------------- */
@@ -115,14 +130,17 @@ void dti_numbers_combine(dti_combine combine, dt_dtype from, const void *const *
                          void *out, int64_t n)
 {
     size_t from_bytes = dt_dtype_bytes(from), to_bytes = dt_dtype_bytes(to);
-    dti_combine_fn kernel = dti_number_combine(dti_sum_dtype(from), combine);
-    for (int64_t at = 0; at < n; at += DTI_CHUNK) {
+    dt_dtype dtype = dti_sum_dtype(from);
+    dti_combine_fn kernel = dti_number_combine(dtype, combine);
+    int64_t at = from == dtype && to == dtype && count > 1 ? n / DTI_BLOCK * DTI_BLOCK : 0;
+    combine_whole(kernel, sources, count, from_bytes, out, (size_t)at);
+    for (; at < n; at += DTI_CHUNK) {
         size_t part = chunk_at(at, n);
         chunk sum;
         load(from, (const char *)sources[0] + (size_t)at * from_bytes, part, &sum);
         for (int i = 1; i < count; i++)
             combine_one(kernel, from, (const char *)sources[i] + (size_t)at * from_bytes, part, &sum);
-        store(dti_sum_dtype(from), &sum, to, (char *)out + (size_t)at * to_bytes, part);
+        store(dtype, &sum, to, (char *)out + (size_t)at * to_bytes, part);
     }
 }
 

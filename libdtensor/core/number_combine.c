@@ -63,93 +63,105 @@ static inline double f64_min(double a, double b)
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-static void sum_f64(void *restrict sum, const void *restrict in, size_t blocks)
+static void sum_f64(void *out, const void *left, const void *right, size_t blocks)
 {
-    double *restrict a = sum;
-    const double *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] + b[i];
+    double *to = out;
+    const double *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] + b[i];
 }
 
-static void sum_f32(void *restrict sum, const void *restrict in, size_t blocks)
+static void sum_f32(void *out, const void *left, const void *right, size_t blocks)
 {
-    float *restrict a = sum;
-    const float *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] + b[i];
+    float *to = out;
+    const float *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] + b[i];
 }
 
 /* Unsigned, so that it wraps; a signed number may be read as the unsigned of its bits. */
-static void sum_i64(void *restrict sum, const void *restrict in, size_t blocks)
+static void sum_i64(void *out, const void *left, const void *right, size_t blocks)
 {
-    uint64_t *restrict a = sum;
-    const uint64_t *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] + b[i];
+    uint64_t *to = out;
+    const uint64_t *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] + b[i];
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-static void prod_f64(void *restrict sum, const void *restrict in, size_t blocks)
+static void prod_f64(void *out, const void *left, const void *right, size_t blocks)
 {
-    double *restrict a = sum;
-    const double *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] * b[i];
+    double *to = out;
+    const double *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] * b[i];
 }
 
-static void prod_f32(void *restrict sum, const void *restrict in, size_t blocks)
+static void prod_f32(void *out, const void *left, const void *right, size_t blocks)
 {
-    float *restrict a = sum;
-    const float *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] * b[i];
+    float *to = out;
+    const float *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] * b[i];
 }
 
-static void prod_i64(void *restrict sum, const void *restrict in, size_t blocks)
+static void prod_i64(void *out, const void *left, const void *right, size_t blocks)
 {
-    uint64_t *restrict a = sum;
-    const uint64_t *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] * b[i];
+    uint64_t *to = out;
+    const uint64_t *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] * b[i];
 }
 
 /* ---- max and min ------------------------------------------------------------------------------------------------- */
 
-static void max_f64(void *restrict sum, const void *restrict in, size_t blocks)
+static void max_f64(void *out, const void *left, const void *right, size_t blocks)
 {
-    double *restrict a = sum;
-    const double *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = f64_max(a[i], b[i]);
+    double *to = out;
+    const double *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f64_max(a[i], b[i]);
 }
 
-static void max_f32(void *restrict sum, const void *restrict in, size_t blocks)
+static void max_f32(void *out, const void *left, const void *right, size_t blocks)
 {
-    float *restrict a = sum;
-    const float *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = f32_max(a[i], b[i]);
+    float *to = out;
+    const float *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f32_max(a[i], b[i]);
 }
 
-static void max_i64(void *restrict sum, const void *restrict in, size_t blocks)
+static void max_i64(void *out, const void *left, const void *right, size_t blocks)
 {
-    int64_t *restrict a = sum;
-    const int64_t *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
+    int64_t *to = out;
+    const int64_t *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] > b[i] ? a[i] : b[i];
 }
 
-static void min_f64(void *restrict sum, const void *restrict in, size_t blocks)
+static void min_f64(void *out, const void *left, const void *right, size_t blocks)
 {
-    double *restrict a = sum;
-    const double *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = f64_min(a[i], b[i]);
+    double *to = out;
+    const double *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f64_min(a[i], b[i]);
 }
 
-static void min_f32(void *restrict sum, const void *restrict in, size_t blocks)
+static void min_f32(void *out, const void *left, const void *right, size_t blocks)
 {
-    float *restrict a = sum;
-    const float *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = f32_min(a[i], b[i]);
+    float *to = out;
+    const float *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f32_min(a[i], b[i]);
 }
 
-static void min_i64(void *restrict sum, const void *restrict in, size_t blocks)
+static void min_i64(void *out, const void *left, const void *right, size_t blocks)
 {
-    int64_t *restrict a = sum;
-    const int64_t *restrict b = in;
-    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] < b[i] ? a[i] : b[i];
+    int64_t *to = out;
+    const int64_t *a = left, *b = right;
+    DTI_INDEPENDENT
+    for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] < b[i] ? a[i] : b[i];
 }
 
 /* ---- scale ------------------------------------------------------------------------------------------------------- */

@@ -8,14 +8,21 @@
 
 #include "core/number.h"
 
+/* Before a loop that reads and writes the same arrays, at the same index only: the compiler cannot know. */
+#if defined(__clang__)
+#define DTI_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define DTI_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 enum { DTI_BLOCK = 16, DTI_CHUNK = 512 }; /* elements of a block; of a buffer, two of which stay in the nearest cache */
 
 /* Elements of a dtype to its sum dtype; NULL: it is its own. */
 typedef void (*dti_load_fn)(void *restrict out, const void *restrict in, size_t blocks);
 /* Elements of a sum dtype to any dtype; NULL: the same one. */
 typedef void (*dti_store_fn)(void *restrict out, const void *restrict in, size_t blocks);
-/* sum[i] = sum[i] combined with in[i], both of a sum dtype. */
-typedef void (*dti_combine_fn)(void *restrict sum, const void *restrict in, size_t blocks);
+/* out[i] = left[i] combined with right[i], all of a sum dtype; out may be left or right. */
+typedef void (*dti_combine_fn)(void *out, const void *left, const void *right, size_t blocks);
 typedef void (*dti_scale_fn)(void *sum, size_t blocks, int64_t multiply, int64_t divide);
 
 dti_load_fn dti_number_load(dt_dtype from);
