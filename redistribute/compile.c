@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pulls become strided copies. Along a block, the wanted set lies in the holder's set and in the taker's as runs; runs at
- * equal distances are a loop; what lies together on both sides is one run. */
+ * Pulls become strided copies. Along a block, the wanted set lies in the holder's set and in the taker's as runs; runs
+ * at equal distances are a loop; what lies together on both sides is one run. */
 #include "redistribute/compile.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/pen.h"
 
 /* ---- where elements lie ------------------------------------------------------------------------------------------ */
 
@@ -237,7 +239,8 @@ static void copy_rows(maker *m, dti_set *sets, int block, int64_t first, int64_t
     sets[block] = whole;
 }
 
-/* Elements lo .. hi - 1, row-major, of the blocks from one on: a part of a first row, whole rows, a part of a last one. */
+/* Elements lo .. hi - 1, row-major, of the blocks from one on: a part of a first row, whole rows, a part of a last
+ * one. */
 static void copy_range(maker *m, dti_set *sets, int block, int64_t lo, int64_t hi)
 {
     int64_t row = 1;
@@ -415,6 +418,20 @@ static bool writes_all(const dti_program *program, const dt_plan *plan, const dt
     return written == program->elements;
 }
 
+static void put_call(dti_pen *pen, const dt_plan *plan)
+{
+    dti_put(pen, "redistribute %s to %s", plan->source->text, plan->target->text);
+}
+
+static const char *call_text(dt_context *ctx, const dt_plan *plan)
+{
+    dti_pen measure = { NULL, 0, 0 };
+    put_call(&measure, plan);
+    dti_pen write = { dti_context_take(ctx, measure.at + 1), measure.at + 1, 0 };
+    if (write.text) put_call(&write, plan);
+    return write.text;
+}
+
 dti_program *dti_program_new(const dt_plan *plan)
 {
     dt_context *ctx = plan->target->mesh->ctx;
@@ -423,6 +440,8 @@ dti_program *dti_program_new(const dt_plan *plan)
     if (program) program->actions = calloc((size_t)plan->step_count + 1, sizeof *program->actions);
     if (!program || !program->actions) goto fail;
     program->action_count = plan->step_count;
+    program->call = call_text(ctx, plan);
+    if (!program->call) goto fail;
     dti_plan_frame(plan, &c.frame);
     dti_room room;
     if (plan->mapped) dti_room_copy(&room, plan->to);

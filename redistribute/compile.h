@@ -27,6 +27,7 @@ typedef struct dti_program {
     int action_count;
     dti_action *actions;           /* one per step                                                                 */
     int64_t elements;              /* of the target's part                                                         */
+    const char *call;              /* "redistribute A to B", for ranks that call other things                      */
     bool partly;                   /* some of these no step writes: they are the identity of the sum               */
 } dti_program;
 

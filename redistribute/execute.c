@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The executor: the only place that both moves and computes. Stage by stage it starts every exchange, makes the copies that
- * need none, and completes them. What lies between source and target lives in buffers of its own until it is read. */
+ * The executor: the only place that both moves and computes. Stage by stage it starts every exchange, makes the copies
+ * that need none, and completes them. What lies between source and target lives in buffers of its own until it is
+ * read. */
 #include "redistribute/execute.h"
 
 #include <stdlib.h>
@@ -121,8 +122,8 @@ static bool make_between(dti_running *r, int i)
 
 static dti_call call_of(const dt_plan *plan, int i)
 {
-    uint64_t hash = dti_hash(plan->target->text, strlen(plan->target->text), (uint64_t)i + 1);
-    return (dti_call){ dti_hash(plan->source->text, strlen(plan->source->text), hash), plan->target->text };
+    const char *text = plan->program->call;
+    return (dti_call){ dti_hash(text, strlen(text), (uint64_t)i + 1), text };
 }
 
 static bool start_step(dti_running *r, int i)
@@ -148,7 +149,8 @@ static bool finish_step(dti_running *r, int i)
 {
     const dti_action *action = &r->plan->program->actions[i];
     if (action->moves && action->group && action->group->comm->ops->finish(action->group) != DT_OK) return false;
-    if (action->early.n) copy_all(&action->early, r->sources[0], target_of(r, i), dt_dtype_bytes(action->step->travels));
+    size_t size = dt_dtype_bytes(action->step->travels);
+    if (action->early.n) copy_all(&action->early, r->sources[0], target_of(r, i), size);
     return true;
 }
 

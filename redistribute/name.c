@@ -120,7 +120,7 @@ static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *ste
     else dti_put(pen, "%s > %s", plan->source->mesh->text, plan->target->mesh->text);
 }
 
-/* The mesh whose dims count a step's calls, and which of them do; a step between meshes runs along all of the source's. */
+/* The mesh whose dims count a step's calls, and which of them do: between meshes all of the source's. */
 static void set_behind(const dt_plan *plan, int first, int n, dti_shown *behind)
 {
     *behind = (dti_shown){ first, n, plan->source->mesh, 0 };

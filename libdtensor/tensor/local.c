@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The border between a tensor and its parts: a part as a tensor on a mesh of one, and back. What the gradient's placements
- * are there cannot be known, so the caller states them. */
+ * The border between a tensor and its parts: a part as a tensor on a mesh of one, and back. What the gradient's
+ * placements are there cannot be known, so the caller states them. */
 #include "tensor/tensor.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@ static place place_of(const dt_spec *spec, int mesh_dim)
     return PLACE_R;
 }
 
-/* May the gradient of a value placed so be placed so? Where S, it must be the same S: the forms' splits are compared. */
+/* May the gradient of a value placed so be placed so? Where S, it must be the same S: the forms' splits are
+ * compared. */
 static bool grad_fits(place value, place grad, bool to_local)
 {
     switch (value) {
@@ -44,8 +45,8 @@ static bool check_grad(const dt_spec *spec, const char *grad, const char *functi
     fits &= memcmp(spec->form.split, stated->form.split, sizeof spec->form.split) == 0
          && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
     if (fits) return true;
-    dti_fail(ctx, DT_ERR_PLACEMENT, "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R",
-             function, spec->text, *stated->placements ? stated->placements : "R everywhere");
+    dti_fail(ctx, DT_ERR_PLACEMENT,
+             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, spec->text, *stated->placements ? stated->placements : "R everywhere");
     return false;
 }
 
@@ -85,8 +86,8 @@ static bool check_locals(const dt_tensor *local, const dt_spec *spec)
     dt_shape due = dt_spec_local_shape(spec, spec->mesh->rank);
     const dt_spec *part = dt_spec_create(dti_mesh_of_rank(spec->mesh->ctx, spec->mesh->ctx->rank), dt_spec_dtype(spec),
                                          due, NULL);
-    dti_fail(spec->mesh->ctx, DT_ERR_SHAPE, "dt_from_local: the locals of %lld ranks do not fit %s; here %s, expected %s",
-             (long long)wrong, spec->text, local ? local->spec->text : "none", dt_spec_text(part));
+    dti_fail(spec->mesh->ctx, DT_ERR_SHAPE,
+             "dt_from_local: the locals of %lld ranks do not fit %s; here %s, expected %s", (long long)wrong, spec->text, local ? local->spec->text : "none", dt_spec_text(part));
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank's part as runs of elements that are neighbours in the whole tensor: what makers, checksums and gathering go by. */
+ * A rank's part as runs of elements that are neighbours in the whole tensor: what makers, checksums and gathering go
+ * by. */
 #include <string.h>
 
 #include "core/number.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a tensor: a spec and this rank's part, shared with other tensors of the same value. A rank outside the mesh,
- * and every rank of a dry context, has a spec and no part. */
+ * The inside of a tensor: a spec and this rank's part, shared with other tensors of the same value. A rank outside the
+ * mesh, and every rank of a dry context, has a spec and no part. */
 #ifndef DTI_TENSOR_H
 #define DTI_TENSOR_H
 
@@ -42,7 +42,7 @@ bool dti_part_keeps_value(const dt_spec *spec);
 /* Fill this rank's part with the identity of its P. */
 void dti_part_identity(const dt_spec *spec, dti_storage *storage);
 
-/* ---- between ranks ------------------------------------------------------------------------------------------------ */
+/* ---- between ranks ----------------------------------------------------------------------------------------------- */
 
 /* x on another spec of the same shape; not counted as an op of the user. Collective. */
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
