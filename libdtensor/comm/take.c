@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/stream.h"
+
 /* Elements of a target that are combined at once. */
 enum { CHUNK = 4096 };
 
@@ -66,8 +68,13 @@ static inline void copy_runs(char *to, int64_t to_step, const char *from, int64_
     for (int64_t i = 0; i < n; i++, to += to_step, from += from_step) memcpy(to, from, run);
 }
 
-static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, size_t run)
+static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, size_t run,
+                     bool streams)
 {
+    if (streams && run >= DTI_STREAM_RUN) {
+        for (int64_t i = 0; i < n; i++, to += to_step, from += from_step) dti_stream(to, from, run);
+        return;
+    }
     switch (run) {
     case 1: copy_runs(to, to_step, from, from_step, n, 1); break;
     case 2: copy_runs(to, to_step, from, from_step, n, 2); break;
@@ -78,21 +85,21 @@ static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_s
     }
 }
 
-static void copy(const dti_copy *c, const char *source, char *target, int64_t bytes)
+static void copy(const dti_copy *c, const char *source, char *target, int64_t bytes, bool streams)
 {
     walk w;
     row r = row_of(c);
     if (!walk_begin(&w, c)) return;
     if (source + c->from * bytes == target + c->to * bytes) return; /* it is where it belongs */
     do copy_row(target + w.to * bytes, r.to_stride * bytes, source + w.from * bytes, r.from_stride * bytes, r.count,
-                (size_t)(c->run * bytes));
+                (size_t)(c->run * bytes), streams);
     while (walk_next(&w));
 }
 
-static void take_copies(const dti_exchange *ex, const char *const *sources)
+static void take_copies(const dti_exchange *ex, const char *const *sources, bool streams)
 {
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype);
-    for (int i = 0; i < ex->get_count; i++) copy(&ex->gets[i], sources[ex->gets[i].member], ex->target, bytes);
+    for (int i = 0; i < ex->get_count; i++) copy(&ex->gets[i], sources[ex->gets[i].member], ex->target, bytes, streams);
 }
 
 /* ---- combinations in one pass ------------------------------------------------------------------------------------ */
@@ -115,13 +122,16 @@ static bool is_aligned(const dti_exchange *ex)
     return true;
 }
 
-static void combine_run(const dti_exchange *ex, const char **from, char *to, int64_t run)
+static void combine_run(const dti_exchange *ex, const char **from, char *to, int64_t run, bool streams)
 {
+    _Alignas(64) char chunk[CHUNK * sizeof(int64_t)];
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
     for (int64_t n; run > 0; run -= n) {
         n = run < CHUNK ? run : CHUNK;
-        dti_numbers_combine(ex->combine, ex->dtype, (const void *const *)from, ex->contributions, ex->target_dtype, to,
-                            n);
+        bool past = streams && n * to_bytes >= DTI_STREAM_RUN;
+        dti_numbers_combine(ex->combine, ex->dtype, (const void *const *)from, ex->contributions, ex->target_dtype,
+                            past ? chunk : to, n);
+        if (past) dti_stream(to, chunk, (size_t)(n * to_bytes));
         for (int c = 0; c < ex->contributions; c++) from[c] += n * bytes;
         to += n * to_bytes;
     }
@@ -136,7 +146,8 @@ static int64_t from_at(const dti_copy *c, const walk *w, int64_t i)
 }
 
 /* The copies i of every contribution at once. */
-static void combine_aligned(const dti_exchange *ex, const char *const *sources, int i, const char **from)
+static void combine_aligned(const dti_exchange *ex, const char *const *sources, int i, bool streams,
+                            const char **from)
 {
     walk w;
     int each = ex->get_count / ex->contributions;
@@ -149,15 +160,16 @@ static void combine_aligned(const dti_exchange *ex, const char *const *sources, 
                 const dti_copy *get = &ex->gets[c * each + i];
                 from[c] = sources[get->member] + from_at(get, &w, k) * bytes;
             }
-            combine_run(ex, from, (char *)ex->target + (w.to + k * r.to_stride) * to_bytes, ex->gets[i].run);
+            combine_run(ex, from, (char *)ex->target + (w.to + k * r.to_stride) * to_bytes, ex->gets[i].run,
+                        streams);
         }
     while (walk_next(&w));
 }
 
-static bool take_aligned(const dti_exchange *ex, const char *const *sources, dti_scratch *scratch)
+static bool take_aligned(const dti_exchange *ex, const char *const *sources, bool streams, dti_scratch *scratch)
 {
     const char **from = scratch_take(scratch, (size_t)ex->contributions * sizeof *from);
-    for (int i = 0; from && i < ex->get_count / ex->contributions; i++) combine_aligned(ex, sources, i, from);
+    for (int i = 0; from && i < ex->get_count / ex->contributions; i++) combine_aligned(ex, sources, i, streams, from);
     return from != NULL;
 }
 
@@ -228,10 +240,25 @@ static bool take_in_turn(const dti_exchange *ex, const char *const *sources, dti
     return true;
 }
 
-bool dti_take(const dti_exchange *ex, const char *const *sources, dti_scratch *scratch)
+static size_t bytes_written(const dti_exchange *ex)
 {
+    int64_t elements = 0;
+    for (int i = 0; i < ex->get_count && (ex->contributions == 0 || ex->gets[i].contribution == 0); i++) {
+        int64_t n = ex->gets[i].run;
+        for (int d = 0; d < ex->gets[i].dims; d++) n *= ex->gets[i].count[d];
+        elements += n;
+    }
+    return (size_t)elements * dt_dtype_bytes(ex->target_dtype);
+}
+
+bool dti_take(const dti_exchange *ex, const char *const *sources, size_t fit, dti_scratch *scratch)
+{
+    bool done = true;
     if (!ex->target || ex->get_count == 0) return true;
-    if (ex->contributions == 0) take_copies(ex, sources);
-    else return is_aligned(ex) ? take_aligned(ex, sources, scratch) : take_in_turn(ex, sources, scratch);
-    return true;
+    bool streams = bytes_written(ex) > fit;
+    if (ex->contributions == 0) take_copies(ex, sources, streams);
+    else if (is_aligned(ex)) done = take_aligned(ex, sources, streams, scratch);
+    else done = take_in_turn(ex, sources, scratch);
+    if (streams) dti_stream_end();
+    return done;
 }

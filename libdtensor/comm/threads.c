@@ -214,7 +214,7 @@ static dt_status take(thread_group *g, uint64_t number)
     const dti_exchange *exchange = &call_of(g, number)->exchange;
     dt_status status = arrive_all(g, number);
     if (status) return status;
-    if (!dti_take(exchange, g->sources, &t->scratch))
+    if (!dti_take(exchange, g->sources, t->world->fit, &t->scratch))
         return dti_fail(t->base.ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", exchange->call.text);
     g->taken = number;
     atomic_store(&g->self->taken, number);

@@ -51,6 +51,7 @@ typedef struct dti_rank_state {
 typedef struct dti_world {
     int n;
     dti_patience patience;
+    size_t fit;                    /* bytes of a target that still fit a rank's part of the cache                  */
     pthread_mutex_t mutex;
     dti_circle *circles;
     uint64_t failures;

@@ -242,8 +242,8 @@ static int trials(int few)
 static void expect_message(const fault *f, int rank, dt_status status, const char *message)
 {
     expect(f->status[rank] == status && strstr(f->error[rank], message),
-           "trial %d, rank %d: status %d, \"%s\", want %d, \"%s\"", f->trial, rank, (int)f->status[rank], f->error[rank],
-           (int)status, message);
+           "trial %d, rank %d: status %d, \"%s\", want %d, \"%s\"", f->trial, rank, (int)f->status[rank],
+           f->error[rank], (int)status, message);
 }
 
 static dt_status run_fault(fault *f, int trial, dt_rank_fn fn, char error[TEXT])
