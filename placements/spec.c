@@ -307,6 +307,18 @@ static int64_t box_count(const dt_spec *spec, int rank)
     return count;
 }
 
+/* A negative max, a NULL for boxes that would be written, more boxes than an int counts. */
+static bool boxes_fit(const dt_spec *spec, const dt_box *boxes, int max, int64_t count)
+{
+    dt_context *ctx = spec->mesh->ctx;
+    if (max < 0 || (max > 0 && !boxes))
+        return dti_fail(ctx, DT_ERR_ARG, "dt_spec_boxes: room for %d boxes%s", max, boxes ? "" : " at NULL"), false;
+    if (count <= INT32_MAX) return true;
+    dti_fail(ctx, DT_ERR_SHAPE, "dt_spec_boxes: %s has %lld boxes on one rank, more than an int counts", spec->text,
+             (long long)count);
+    return false;
+}
+
 int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max)
 {
     if (!spec || !rank_fits(spec, rank, "dt_spec_boxes") || rank < 0) return 0;
@@ -314,7 +326,8 @@ int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max)
     int index[DT_MAX_DIMS] = { 0 }, n = spec->form.dim_count;
     int64_t count = box_count(spec, rank);
     bool lost = false;
-    if (count == 0 || max <= 0) return (int)(count < INT32_MAX ? count : INT32_MAX);
+    if (!boxes_fit(spec, boxes, max, count)) return 0;
+    if (count == 0 || max == 0) return (int)count;
     for (int d = 0; d < n; d++) {
         dti_set_init(&sets[d]);
         dti_spec_set(spec, d, rank, &sets[d]);
@@ -326,7 +339,7 @@ int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max)
     }
     for (int d = 0; d < n; d++) dti_set_fini(&sets[d]);
     if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "dt_spec_boxes: no memory for the boxes of %s", spec->text);
-    return lost ? 0 : (int)(count < INT32_MAX ? count : INT32_MAX);
+    return lost ? 0 : (int)count;
 }
 
 /* ---- check ------------------------------------------------------------------------------------------------------- */

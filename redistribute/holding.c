@@ -86,9 +86,35 @@ static bool redundant(const dti_room *room, int block, int64_t size, int64_t inn
     return false;
 }
 
+/* Can a digit of two carves of one factor be one: is one of them open, or are they alike? */
+static bool joins(const dti_digit *a, const dti_digit *b)
+{
+    return a->size == b->size && a->stride == b->stride
+        && (a->mode == b->mode || a->mode == DTI_OPEN || b->mode == DTI_OPEN);
+}
+
+/* Cut the factor by the same digits in one carve that is there already, if what is counted does not lie between. */
+static bool joined(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
+{
+    for (int c = room->holding.carve_count - 1; c >= 0; c--) {
+        const dti_carve *carve = &room->carves[c];
+        if (carve->block != block) continue;
+        if (carve->size == 0) return false;
+        if (carve->size != size || carve->inner != inner || carve->count != n) continue;
+        dti_digit *there = &room->digits[carve->first];
+        int same = 0;
+        while (same < n && joins(&digits[same], &there[same])) same++;
+        for (int i = 0; i < n && same == n; i++)
+            if (there[i].mode == DTI_OPEN) there[i].mode = digits[i].mode;
+        if (same == n) return true;
+    }
+    return false;
+}
+
 void dti_room_carve(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
 {
     if (redundant(room, block, size, inner, digits, n)) return;
+    if (size && joined(room, block, size, inner, digits, n)) return;
     dti_carve *carve = new_carve(room, block, n);
     if (!carve) return;
     *carve = (dti_carve){ .block = block, .first = room->holding.digit_count, .count = n, .pieces = 1, .size = size,

@@ -66,6 +66,7 @@ static int64_t not_asked(const dti_frame *frame, const dti_step *step, int rank)
 /* All that is asked of a rank and its copies, shared among them by the cut. */
 int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
 {
+    if (step->own && step->sum_count + step->cut_count == 0) return 0;      /* everyone holds what it is to hold      */
     if (!dti_holding_has(step->from, rank)) return 0;
     const dti_axis *copies = step->asked + step->sum_count + step->cut_count;
     int64_t asked = offered(frame, step, memo, rank) * step->takers - not_asked(frame, step, rank);

@@ -37,6 +37,17 @@ static bool shapes_equal(const dt_spec *a, const dt_spec *b)
         && memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.n * sizeof a->shape.dim[0]) == 0;
 }
 
+/* Do the bytes of all ranks' wholes, sent and received, summed and copied, stay within an int64? */
+static bool countable(const dt_context *ctx, const dt_spec *spec)
+{
+    int64_t most = INT64_MAX / 4 / ctx->rank_count / (int64_t)dt_dtype_bytes((dt_dtype)spec->form.dtype);
+    for (int d = 0; d < spec->shape.n; d++) {
+        if (spec->shape.dim[d] == 0) return true;
+        most /= spec->shape.dim[d];
+    }
+    return most > 0;
+}
+
 static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spec *target, dt_plan_goal goal)
 {
     if (!source || !target)
@@ -49,6 +60,9 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
     if (!shapes_equal(source, target))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text,
                         target->text), false;
+    if (!countable(ctx, source) || !countable(ctx, target))
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s is too large for the bytes of %d ranks to be counted",
+                        countable(ctx, source) ? target->text : source->text, ctx->rank_count), false;
     return true;
 }
 
@@ -130,6 +144,9 @@ int dti_plan_rank(const dt_plan *plan, int i)
 
 /* ---- price ------------------------------------------------------------------------------------------------------- */
 
+/* A plan's answers are counted once; the plan is the same value before and after. */
+static dt_plan *answering(const dt_plan *plan) { return (dt_plan *)(uintptr_t)plan; }
+
 enum { MAX_COUNTED_PAIRS = 1 << 20 }; /* of ranks: beyond, sending is counted by formula and per class not at all   */
 
 typedef struct send_count { const dt_plan *plan; int taker; int64_t size; int64_t *by_rank; int links; } send_count;
@@ -142,20 +159,32 @@ static void count_send(const dti_pull *pull, void *arg)
         s->by_rank[(int64_t)pull->rank * s->links + (link < s->links ? link : s->links - 1)] += pull->count * s->size;
 }
 
-/* Bytes sent by every rank over every link class, going through all pulls; NULL: memory ran out. */
-static int64_t *count_sends(const dt_plan *plan, const dti_frame *frame, int world)
+static int64_t *count_sends(const dt_plan *plan, const dti_frame *frame)
 {
-    send_count s = { plan, 0, 0, calloc((size_t)world * (size_t)plan->topology->level_count, sizeof(int64_t)),
-                plan->topology->level_count };
-    for (int i = 0; i < plan->step_count && s.by_rank; i++)
+    int links = plan->topology->level_count;
+    size_t n = (size_t)plan->source->mesh->ctx->rank_count * (size_t)links;
+    int64_t *by_rank = dti_context_take(plan->source->mesh->ctx, n * sizeof *by_rank);
+    if (!by_rank) return NULL;
+    send_count s = { plan, 0, 0, memset(by_rank, 0, n * sizeof *by_rank), links };
+    for (int i = 0; i < plan->step_count; i++)
         for (int r = 0; r < plan->steps[i].to->ranks; r++) {
             s.taker = dti_holding_member(plan->steps[i].to, r);
             s.size = (int64_t)dt_dtype_bytes(plan->steps[i].travels);
             if (dti_step_pulls(frame, plan->topology, &plan->steps[i], s.taker, count_send, &s)) continue;
-            free(s.by_rank);
+            dti_fail(plan->source->mesh->ctx, DT_ERR_MEMORY, "no memory to count what a plan sends");
             return NULL;
         }
-    return s.by_rank;
+    return by_rank;
+}
+
+/* Where link classes are more than one, bytes sent by every rank over each, counted once; NULL where ranks are too many
+ * for it, or memory ran out. */
+static const int64_t *sends_by_link(const dt_plan *plan, const dti_frame *frame)
+{
+    int64_t ranks = dti_plan_ranks(plan);
+    if (!plan->sends && plan->topology->level_count > 1 && ranks * ranks <= MAX_COUNTED_PAIRS)
+        answering(plan)->sends = count_sends(plan, frame);
+    return plan->sends;
 }
 
 static int64_t sent_by_formula(const dt_plan *plan, const dti_frame *frame, dti_memo *const *memos, int rank)
@@ -172,8 +201,7 @@ static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cos
 {
     int ranks = dti_plan_ranks(plan), links = plan->topology->level_count;
     int world = plan->source->mesh->ctx->rank_count;
-    bool counted = links > 1 && (int64_t)ranks * ranks <= MAX_COUNTED_PAIRS;
-    int64_t *sends = counted ? count_sends(plan, frame, world) : NULL;
+    const int64_t *sends = sends_by_link(plan, frame);
     dti_memo **memos = dti_memos_new(frame, plan->steps, plan->step_count);
     for (int i = 0; i < ranks && !sends; i++)
         cost->sent = later(cost->sent, sent_by_formula(plan, frame, memos, dti_plan_rank(plan, i)));
@@ -186,7 +214,6 @@ static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cos
         cost->sent = later(cost->sent, sent);
     }
     for (int l = 0; l < links && !sends; l++) cost->link_sent[l] = links == 1 ? cost->sent : -1;
-    free(sends);
     dti_memos_free(memos, plan->step_count);
 }
 
@@ -292,9 +319,6 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
     cost->time_us = time_us(plan, &frame);
 }
 
-/* A plan's answers are counted once; the plan is the same value before and after. */
-static dt_plan *answering(const dt_plan *plan) { return (dt_plan *)(uintptr_t)plan; }
-
 dt_plan_cost dt_plan_price(const dt_plan *plan)
 {
     if (!plan) return (dt_plan_cost){ 0 };
@@ -341,11 +365,10 @@ int64_t dt_plan_sent(const dt_plan *plan, int rank)
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     if (plan->topology->level_count == 1) return sent_by_formula(plan, &frame, NULL, rank);
-    int64_t *sends = count_sends(plan, &frame, plan->source->mesh->ctx->rank_count), sent = 0;
-    if (!sends) return dti_fail(plan->source->mesh->ctx, DT_ERR_MEMORY, "no memory to count a plan"), -1;
-    for (int l = 0; l < plan->topology->level_count; l++)
-        sent += sends[(int64_t)rank * plan->topology->level_count + l];
-    free(sends);
+    const int64_t *sends = sends_by_link(plan, &frame);
+    if (!sends) return -1;
+    int64_t sent = 0;
+    for (int l = 0; l < plan->topology->level_count; l++) sent += sends[(int64_t)rank * plan->topology->level_count + l];
     return sent;
 }
 

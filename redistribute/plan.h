@@ -56,6 +56,7 @@ struct dt_plan {
     int shown_count;
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
     dt_plan_cost *cost;            /* counted at the first question                                                */
+    const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
 };
 

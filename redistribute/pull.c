@@ -167,6 +167,7 @@ static void ask_copies(const asking *a, int class, int64_t count)
 
 static void ask_class(asking *a, int class)
 {
+    if (!dti_holding_has(a->step->from, class_rank(a, class, 0))) return;   /* ranks between those that hold          */
     for (int b = 0; b < a->frame->block_count; b++)
         dti_step_from(a->frame, a->step, b, class_rank(a, class, 0), &a->from[b]);
     int64_t count = share(a, a->to, a->shared);
@@ -180,7 +181,7 @@ static void ask_class(asking *a, int class)
 static bool any_lost(const asking *a)
 {
     bool lost = false;
-    for (int b = 0; b < a->frame->block_count; b++) 
+    for (int b = 0; b < a->frame->block_count; b++)
         lost |= a->to[b].lost | a->from[b].lost | a->shared[b].lost | a->early[b].lost;
     return lost;
 }

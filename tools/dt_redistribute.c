@@ -353,7 +353,7 @@ static int plan_and_print(const tool_call *call, dt_context *ctx)
 
 static int redistribute_run(const tool_call *call)
 {
-    int ranks;
+    int ranks = 0;
     if (!call->values[OPTION_MESH])
         return tool_fail(call->command, TOOL_USAGE, "expected --mesh, the mesh of SOURCE; see dt redistribute --help");
     int status = count_ranks(call, &ranks);

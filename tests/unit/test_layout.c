@@ -10,6 +10,7 @@
 
 #include "mesh/mesh.h"
 #include "placements/spec.h"
+#include "errors.h"
 #include "suite.h"
 #include "written.h"
 
@@ -20,12 +21,6 @@ static dt_context *context_of(int n, int rank)
     dt_context *ctx = dt_context_dry(n);
     if (expect(ctx != NULL, "a context of %d ranks", n)) ctx->rank = rank;
     return ctx;
-}
-
-static void expect_no_error(dt_context *ctx, const char *what)
-{
-    expect(dt_context_status(ctx) == DT_OK, "%s: %s", what, dt_context_error(ctx));
-    dt_context_clear(ctx);
 }
 
 /* ---- holdings against the written form -------------------------------------------------------------------------- */
@@ -617,6 +612,12 @@ static void test_boxes(void)
     expect(dt_spec_boxes(spec, 3, NULL, 0) == 6 && dt_spec_boxes(spec, 3, boxes, 8) == 6, "as many whatever max is");
     expect(boxes[0].n == 3 && boxes[0].lo[0] == 2 && boxes[0].hi[0] == 4 && boxes[0].hi[1] == 5, "the first box");
     expect(boxes[0].lo[2] == 1 && boxes[0].hi[2] == 2 && boxes[1].lo[2] == 3 && boxes[3].lo[0] == 6, "and others");
+    expect(dt_spec_boxes(spec, 3, NULL, 1) == 0, "nowhere to write");
+    expect_error(ctx, DT_ERR_ARG, "room for 1 boxes at NULL", "nowhere to write");
+    expect(dt_spec_boxes(spec, 3, boxes, -1) == 0, "a negative max");
+    expect_error(ctx, DT_ERR_ARG, "room for -1 boxes", "a negative max");
+    expect(dt_spec_boxes(dt_spec_parse(mesh, "u8[(4294967296 2)]@x:S(0.1)"), 3, boxes, 0) == 0, "2^32 boxes");
+    expect_error(ctx, DT_ERR_SHAPE, "4294967296 boxes on one rank", "2^32 boxes");
     expect(dt_spec_boxes(dt_spec_parse(mesh, "f32[]"), 3, boxes, 8) == 1 && boxes[0].n == 0, "a scalar is one box");
     expect(dt_spec_boxes(dt_spec_parse(mesh, "f32[3,0]"), 3, boxes, 8) == 0, "no elements, no box");
     expect(dt_spec_boxes(dt_spec_parse(mesh, "f32[1]@x:S(0)"), 3, boxes, 8) == 0, "nothing held, no box");

@@ -10,6 +10,7 @@
 #include <dtensor/dtensor.h>
 
 #include "mesh/draft.h"
+#include "errors.h"
 #include "suite.h"
 
 /* ---- contexts --------------------------------------------------------------------------------------------------- */
@@ -34,21 +35,6 @@ static void expect_text(const dt_mesh *mesh, const char *text)
     expect(mesh != NULL, "a mesh %s", text);
     expect(strcmp(dt_mesh_text(mesh), text) == 0, "got mesh %s, expected %s: %s", dt_mesh_text(mesh), text,
            ctx ? dt_context_error(ctx) : "");
-}
-
-/* The context has failed with this status and a message that has this part; it is cleared. */
-static void expect_error(dt_context *ctx, dt_status status, const char *part, const char *what)
-{
-    expect(dt_context_status(ctx) == status, "%s: status %d, expected %d (%s)", what, (int)dt_context_status(ctx),
-           (int)status, dt_context_error(ctx));
-    expect(strstr(dt_context_error(ctx), part) != NULL, "%s: error \"%s\" has no \"%s\"", what, dt_context_error(ctx),
-           part);
-    dt_context_clear(ctx);
-}
-
-static void expect_no_error(dt_context *ctx, const char *what)
-{
-    expect(dt_context_status(ctx) == DT_OK, "%s: %s", what, dt_context_error(ctx));
 }
 
 /* ---- create ----------------------------------------------------------------------------------------------------- */

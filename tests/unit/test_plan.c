@@ -11,6 +11,7 @@
 
 #include "plan/oracle.h"
 #include "plan/places.h"
+#include "errors.h"
 #include "suite.h"
 
 /* ---- contexts, meshes, plans ------------------------------------------------------------------------------------- */
@@ -46,20 +47,6 @@ static const dt_plan *plan_of(dt_mesh *mesh, const char *source, const char *tar
     const dt_plan *plan = dt_plan_create(dt_spec_parse(mesh, source), dt_spec_parse(mesh, target), DT_PLAN_BYTES);
     expect(plan != NULL, "%s -> %s: %s", source, target, dt_context_error(dt_mesh_context(mesh)));
     return plan;
-}
-
-static void expect_error(dt_context *ctx, dt_status status, const char *part, const char *what)
-{
-    expect(dt_context_status(ctx) == status, "%s: status %d, expected %d (%s)", what, (int)dt_context_status(ctx),
-           (int)status, dt_context_error(ctx));
-    expect(strstr(dt_context_error(ctx), part) != NULL, "%s: error \"%s\" has no \"%s\"", what, dt_context_error(ctx),
-           part);
-    dt_context_clear(ctx);
-}
-
-static void expect_no_error(dt_context *ctx, const char *what)
-{
-    expect(dt_context_status(ctx) == DT_OK, "%s: %s", what, dt_context_error(ctx));
 }
 
 /* A plan between two meshes, tried by the oracle; bound: what any plan must move. */
@@ -133,6 +120,8 @@ static const refusal refusals[] = { /* on dp=2,tp=4 */
     { "f32[16,8]", "f32[8,16]", DT_PLAN_BYTES, DT_ERR_SHAPE, "f32[16,8]" },
     { "f32[16,8]", "f32[128]", DT_PLAN_BYTES, DT_ERR_SHAPE, "f32[128]" },
     { "f32[]", "f32[1]", DT_PLAN_BYTES, DT_ERR_SHAPE, "f32[1]" },
+    { "u8[9223372036854775807]", "u8[9223372036854775807]@tp:P", DT_PLAN_BYTES, DT_ERR_SHAPE, "too large for the bytes" },
+    { "u8[2,100000000000000000]", "f32[2,100000000000000000]", DT_PLAN_BYTES, DT_ERR_SHAPE, "f32[2,100000" },
     { "f32[16]@tp:P(sum)", "f32[16]@tp:P(max)", DT_PLAN_BYTES, DT_ERR_PLACEMENT, "P(max)" },
     { "f32[16]@tp:P(max)", "f32[16]@tp:P(min)", DT_PLAN_BYTES, DT_ERR_PLACEMENT, "P(min)" },
     { "f32[16]@tp:P(avg)", "f32[16]@tp:P(prod)", DT_PLAN_TIME, DT_ERR_PLACEMENT, "P(avg)" },
@@ -658,6 +647,36 @@ static void test_meshes(void)
     }
 }
 
+/* Between part of the ranks and all of them, in every placement: shapes of fewer elements than ranks, too. */
+static void check_part(const char *topology, const char *part, const char *dim, const char *shape)
+{
+    static const char *const places[] = { "R", "S(0)", "P" };
+    dt_context *ctx = context_with(6, topology, NULL);
+    dt_mesh *all = mesh_of(ctx, "b=3,c=2"), *some = mesh_of(ctx, part);
+    bool right = true;
+    for (int i = 0; i < 54 && right; i++) {
+        char of_all[64], of_some[64];
+        trial t;
+        snprintf(of_all, sizeof of_all, "f32[%s]@b:%s,c:%s", shape, places[i / 2 % 3], places[i / 6 % 3]);
+        snprintf(of_some, sizeof of_some, "f32[%s]@%s:%s", shape, dim, places[i / 18]);
+        right = i % 2 ? try_plan(&t, some, of_some, all, of_all) : try_plan(&t, all, of_all, some, of_some);
+        end_trial(&t);
+    }
+    dt_context_destroy(&ctx);
+}
+
+static void test_part_of_ranks(void)
+{
+    static const char *const topologies[] = { NULL, "node=2,gpu=3" }, *const shapes[] = { "1", "2", "7" };
+    for (int t = 0; t < DT_COUNT(topologies); t++)
+        for (int s = 0; s < DT_COUNT(shapes); s++) {
+            check_part(topologies[t], "b=3,c=2 select c=1", "b", shapes[s]);
+            check_part(topologies[t], "b=3,c=2 select c=0", "b", shapes[s]);
+            check_part(topologies[t], "b=3,c=2 select b=1", "c", shapes[s]);
+            check_part(topologies[t], "b=3,c=2 select b=2", "c", shapes[s]);
+        }
+}
+
 /* One holder and many takers: each element leaves the holder once, not once per taker. */
 static void test_relay(void)
 {
@@ -908,6 +927,7 @@ static const test_row rows[] = {
     { "small", test_small },
     { "views", test_views },
     { "meshes", test_meshes },
+    { "part of the ranks", test_part_of_ranks },
     { "relay", test_relay },
     { "many_to_one", test_many_to_one },
     { "topologies", test_topologies },

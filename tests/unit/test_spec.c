@@ -11,6 +11,7 @@
 #include "mesh/mesh.h"
 #include "placements/spec.h"
 #include "placements/state.h"
+#include "errors.h"
 #include "suite.h"
 #include "written.h"
 
@@ -19,22 +20,6 @@ static dt_context *context_of(int n)
     dt_context *ctx = dt_context_dry(n);
     expect(ctx != NULL, "a context of %d ranks", n);
     return ctx;
-}
-
-/* The context has failed with this status and a message that has this part; it is cleared. */
-static void expect_error(dt_context *ctx, dt_status status, const char *part, const char *what)
-{
-    expect(dt_context_status(ctx) == status, "%s: status %d, expected %d (%s)", what, (int)dt_context_status(ctx),
-           (int)status, dt_context_error(ctx));
-    expect(strstr(dt_context_error(ctx), part) != NULL, "%s: error \"%s\" has no \"%s\"", what, dt_context_error(ctx),
-           part);
-    dt_context_clear(ctx);
-}
-
-static void expect_no_error(dt_context *ctx, const char *what)
-{
-    expect(dt_context_status(ctx) == DT_OK, "%s: %s", what, dt_context_error(ctx));
-    dt_context_clear(ctx);
 }
 
 static void expect_text(dt_context *ctx, const dt_spec *spec, const char *from, const char *text)

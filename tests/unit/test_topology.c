@@ -14,6 +14,7 @@
 #include <dtensor/dtensor.h>
 
 #include "mesh/topology.h"
+#include "errors.h"
 #include "suite.h"
 
 static dt_context *context_with(int n, const char *topology)
@@ -23,15 +24,6 @@ static dt_context *context_with(int n, const char *topology)
     unsetenv("DT_TOPOLOGY");
     expect(ctx != NULL, "a context of %d ranks", n);
     return ctx;
-}
-
-static void expect_error(dt_context *ctx, dt_status status, const char *part, const char *what)
-{
-    expect(dt_context_status(ctx) == status, "%s: status %d, expected %d (%s)", what, (int)dt_context_status(ctx),
-           (int)status, dt_context_error(ctx));
-    expect(strstr(dt_context_error(ctx), part) != NULL, "%s: error \"%s\" has no \"%s\"", what, dt_context_error(ctx),
-           part);
-    dt_context_clear(ctx);
 }
 
 /* ---- notation --------------------------------------------------------------------------------------------------- */
