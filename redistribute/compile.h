@@ -14,8 +14,8 @@ typedef struct dti_copies { dti_copy *at; int n, capacity; bool lost; } dti_copi
 /* What one rank does in one step. */
 typedef struct dti_action {
     const dti_step *step;
-    int source, target;            /* step whose result is read, -1: the plan's source; whose buffer is written: this step's
-                                      own, -1: the plan's target                                                   */
+    int source, target;            /* step whose result is read, -1: the plan's source; whose buffer is written: this
+                                      step's own, -1: the plan's target                                            */
     bool moves;                    /* does anything cross ranks; the same on every rank                            */
     dti_group *group;              /* NULL where nothing does, or this rank takes no part                          */
     dti_copies gets, early;        /* early: from the plan's source, without communication                         */

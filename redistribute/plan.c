@@ -367,8 +367,9 @@ int64_t dt_plan_sent(const dt_plan *plan, int rank)
     if (plan->topology->level_count == 1) return sent_by_formula(plan, &frame, NULL, rank);
     const int64_t *sends = sends_by_link(plan, &frame);
     if (!sends) return -1;
+    int links = plan->topology->level_count;
     int64_t sent = 0;
-    for (int l = 0; l < plan->topology->level_count; l++) sent += sends[(int64_t)rank * plan->topology->level_count + l];
+    for (int l = 0; l < links; l++) sent += sends[(int64_t)rank * links + l];
     return sent;
 }
 

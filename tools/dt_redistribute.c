@@ -201,8 +201,12 @@ static void put_cost(FILE *out, dt_context *ctx, const dt_plan_cost *cost)
     fprintf(out, "total\t%lld\treceived by all ranks, bound %lld\n", (long long)cost->total,
             (long long)cost->total_bound);
     for (int i = 0; i < cost->link_count && cost->link_count > 1; i++)
-        fprintf(out, "%s\t%lld\tover this link, sent %lld\n", dt_topology_link_name(ctx, i),
-                (long long)cost->link_bytes[i], (long long)cost->link_sent[i]);
+        if (cost->link_sent[i] < 0)
+            fprintf(out, "%s\t%lld\tover this link, sent not counted\n", dt_topology_link_name(ctx, i),
+                    (long long)cost->link_bytes[i]);
+        else
+            fprintf(out, "%s\t%lld\tover this link, sent %lld\n", dt_topology_link_name(ctx, i),
+                    (long long)cost->link_bytes[i], (long long)cost->link_sent[i]);
     fprintf(out, "peak\t%lld\tmemory of the rank with most\n", (long long)cost->peak_bytes);
     fprintf(out, "time\t%.3f\tus\n", cost->time_us);
 }
@@ -219,10 +223,12 @@ static bool print_aligned(FILE *out, const char *columns, FILE *cells, char **te
 /* What a run said, NULL: none was asked for. */
 static void put_run(FILE *out, const run_result *ran)
 {
-    if (ran) fprintf(out, "run\t%.3f\tus on threads of this machine, %s\n", ran->us, ran->verified ? "verified" : "WRONG");
+    if (ran)
+        fprintf(out, "run\t%.3f\tus on threads of this machine, %s\n", ran->us, ran->verified ? "verified" : "WRONG");
 }
 
-static bool print_text(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost, const run_result *ran)
+static bool print_text(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost,
+                       const run_result *ran)
 {
     dt_mesh *from = dt_spec_mesh(made->source), *to = dt_spec_mesh(made->target);
     char *text = NULL;
@@ -272,7 +278,8 @@ static void put_json_links(json *j, dt_context *ctx, const dt_plan_cost *cost)
         json_begin(j, NULL, JSON_OBJECT, JSON_ONE_LINE);
         json_text(j, "name", dt_topology_link_name(ctx, i));
         json_int(j, "bytes", cost->link_bytes[i]);
-        json_int(j, "sent", cost->link_sent[i]);
+        if (cost->link_sent[i] < 0) json_text(j, "sent", NULL);
+        else json_int(j, "sent", cost->link_sent[i]);
         json_end(j);
     }
     json_end(j);
@@ -290,7 +297,8 @@ static void put_json_cost(json *j, const dt_plan_cost *cost)
     json_real(j, "time_us", cost->time_us);
 }
 
-static void print_json(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost, const run_result *ran)
+static void print_json(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost,
+                       const run_result *ran)
 {
     json j = { .out = out };
     json_begin(&j, NULL, JSON_OBJECT, JSON_LINES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dt run`: a program on many ranks. Ranks are threads of the program's own process, so it only says, by the variables that
- * dt_launch reads, how many there are to be, and becomes the program. */
+ * `dt run`: a program on many ranks. Ranks are threads of the program's own process, so it only says, by the variables
+ * that dt_launch reads, how many there are to be, and becomes the program. */
 #include "tool.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dt redistribute --run`: the plan carried out on thread ranks, on numbers that tell elements apart, and its result held
- * against the same numbers placed directly. */
+ * `dt redistribute --run`: the plan carried out on thread ranks, on numbers that tell elements apart, and its result
+ * held against the same numbers placed directly. */
 #include "redistribute_run.h"
 
 #include <stdatomic.h>
@@ -20,8 +20,8 @@ typedef struct numbers { dt_shape shape; dt_dtype dtype; int64_t factor, modulus
 static int64_t largest_exact(dt_dtype dtype)
 {
     static const int64_t largest[DT_DTYPE_COUNT] = {
-        [DT_F64] = 1 << 20, [DT_F32] = 1 << 20, [DT_BF16] = 256, [DT_F16] = 2048, [DT_I64] = 1 << 20, [DT_I32] = 1 << 20,
-        [DT_U8] = 255, [DT_BOOL] = 1,
+        [DT_F64] = 1 << 20, [DT_F32] = 1 << 20, [DT_BF16] = 256, [DT_F16] = 2048, [DT_I64] = 1 << 20,
+        [DT_I32] = 1 << 20, [DT_U8] = 255, [DT_BOOL] = 1,
     };
     return largest[dtype];
 }
@@ -110,8 +110,8 @@ static dt_status run_rank(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
-bool redistribute_on_threads(int ranks, ends_fn make, const void *arg, dt_plan_goal goal, run_result *result, char *error,
-                             size_t n_bytes)
+bool redistribute_on_threads(int ranks, ends_fn make, const void *arg, dt_plan_goal goal, run_result *result,
+                             char *error, size_t n_bytes)
 {
     if (ranks > MAX_THREADS) {
         snprintf(error, n_bytes, "--run: %d ranks, expected at most %d threads", ranks, MAX_THREADS);

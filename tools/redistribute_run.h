@@ -10,7 +10,7 @@ typedef bool (*ends_fn)(dt_context *ctx, const void *arg, const dt_spec **source
 typedef struct run_result { bool verified; double us; } run_result; /* us: rank 0's best of a few rounds           */
 
 /* Carry a plan out on thread ranks. false: one failed, error says why. */
-bool redistribute_on_threads(int ranks, ends_fn make, const void *arg, dt_plan_goal goal, run_result *result, char *error,
-                             size_t n_bytes);
+bool redistribute_on_threads(int ranks, ends_fn make, const void *arg, dt_plan_goal goal, run_result *result,
+                             char *error, size_t n_bytes);
 
 #endif

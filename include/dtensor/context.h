@@ -61,8 +61,8 @@ DT_API void dt_print(dt_context *ctx, const char *format, ...) DT_PRINTF(2, 3);
  * asked, dt_options_done refuses the rest. The library's own options begin with --dt- and have a DT_ variable each.  */
 
 /* Take the options of a command line: --dt-* are stripped from it at once, --name=value are kept for the questions
- * below, "--" ends them. For programs with a context of dt_context_dry; dt_launch does it by itself. Local.
- * DT_ERR_ARG: an unknown --dt-* option. Texts are copied. */
+ * below, "--" ends them. For programs with a context of dt_context_dry, before its first mesh or plan;
+ * dt_launch does it by itself. Local. DT_ERR_ARG: an unknown --dt-* option. Texts are copied. */
 DT_API dt_status dt_options_read(dt_context *ctx, int *argc, char ***argv);
 /* The value of an option, declared with its default and one line of help. A value in no notation of its type is
  * DT_ERR_ARG and gives the default. Local. */

@@ -4,7 +4,7 @@
  * name without a size takes it from --dt-mesh; the first that is not there takes the ranks that remain, others are 1.
  * So a program names its dims and a run gives sizes. An unknown dim is an error everywhere; a dim of size 1 behaves
  * like none. Equal meshes are one pointer. Views (slice, select, flatten, split) name the same ranks otherwise; they
- * cost no message.
+ * cost no message, and fail with DT_ERR_PARSE on text in no notation.
  *
  * notation   mesh = dim {"," dim} ;  dim = name ["=" int] ;  name = letter {letter|digit|"_"} {"." int} ;
  */
@@ -47,7 +47,8 @@ DT_API int dt_mesh_rank(const dt_mesh *mesh, int rank);
 DT_API int dt_mesh_dim_count(const dt_mesh *mesh);
 /* Name of a dim, 0 .. count - 1; NULL out of range. Local. The mesh owns the text. */
 DT_API const char *dt_mesh_dim_name(const dt_mesh *mesh, int dim);
-/* "dp=2,tp=4"; parses back. "" for NULL. Local. The mesh owns the text. */
+/* "dp=2,tp=4"; parses back. "" for NULL and for a mesh of no dims, all of which were selected. Local. The mesh owns the
+ * text. */
 DT_API const char *dt_mesh_text(const dt_mesh *mesh);
 /* The context it was made in; NULL for NULL. Local. */
 DT_API dt_context *dt_mesh_context(const dt_mesh *mesh);

@@ -24,7 +24,8 @@ typedef enum dt_plan_goal {
 
 /* How to make target from source: two specs of one global shape, on one mesh, on views of it, or on two meshes of one
  * context, in any dtypes. Equal arguments give the same pointer. DT_ERR_SHAPE: shapes differ; DT_ERR_PLACEMENT: P of
- * one kind to P of another (sum and avg convert); DT_ERR_ARG: specs of two contexts. Local. */
+ * one kind to P of another along the same ranks (sum and avg convert); DT_ERR_ARG: specs of two contexts; DT_ERR_SHAPE,
+ * too: bytes of all ranks that an int64 might not count. Local. */
 DT_API const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_plan_goal goal);
 
 typedef struct dt_plan_step {
@@ -32,14 +33,14 @@ typedef struct dt_plan_step {
     const char *dims;              /* mesh dims it runs along, "tp" or "dp,tp"; "dp=2 > pp=4" between two meshes. The
                                       plan owns the text                                                           */
     int64_t bytes;                 /* received by the busiest receiver of this step                                */
-    int64_t messages;              /* that rank's                                                                  */
+    int64_t messages;              /* to one rank: from each class of ranks that hold alike, one                   */
     bool sums;                     /* contributions are summed on the way                                          */
     dt_dtype travels, sums_in, gives; /* sums_in: DT_DTYPE_DEFAULT where nothing is summed                         */
 } dt_plan_step;
 
 typedef struct dt_plan_cost {
     int64_t bytes;                 /* received by the busiest receiver, all steps                                  */
-    int64_t sent;                  /* by the busiest sender                                                        */
+    int64_t sent;                  /* by the busiest sender; where link_sent is -1 as if all links were alike      */
     int64_t lower_bound;           /* of bytes, over all plans that move no more than total_bound in all           */
     int64_t total;                 /* received by all ranks                                                        */
     int64_t total_bound;           /* its lower bound                                                              */
@@ -58,9 +59,11 @@ DT_API int dt_plan_step_count(const dt_plan *plan);
 DT_API dt_plan_step dt_plan_step_at(const dt_plan *plan, int step);
 /* What it costs; all zero for NULL. Local. The first call on a plan counts what choosing it did not need. */
 DT_API dt_plan_cost dt_plan_price(const dt_plan *plan);
-/* The plan in words, a line per step. "" for NULL. Local. The plan owns the text. */
+/* The plan in words for a reader: a line for its ends, one per step, then its cost. "" for NULL. Local. The plan owns
+ * the text. */
 DT_API const char *dt_plan_text(const dt_plan *plan);
-/* Bytes that a rank (as dt_rank counts) receives and sends in all; -1 for a rank out of range. Local. */
+/* Bytes that a rank (as dt_rank counts) receives and sends in all; -1 for a rank out of range, and for what is sent
+ * where link_sent is not counted. Local. */
 DT_API int64_t dt_plan_received(const dt_plan *plan, int rank);
 DT_API int64_t dt_plan_sent(const dt_plan *plan, int rank);
 /* Does it keep its promises: every target element arrives once, from a rank that has it, sums count every contribution

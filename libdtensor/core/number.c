@@ -57,8 +57,8 @@ static void combine_one(dti_combine_fn combine, dt_dtype from, const void *numbe
     combine(sum, sum, convert ? &loaded : whole_blocks(from, numbers, n, &loaded), blocks_of(n));
 }
 
-/* The same for n numbers in whole blocks, all of a sum dtype: they are read where they lie, and written by the last step
- * only, so that out may be a source. */
+/* The same for n numbers in whole blocks, all of a sum dtype: they are read where they lie, and written by the last
+ * step only, so that out may be a source. */
 static void combine_whole(dti_combine_fn combine, const void *const *sources, int count, size_t bytes, void *out,
                           size_t n)
 {

@@ -46,7 +46,8 @@ static bool check_grad(const dt_spec *spec, const char *grad, const char *functi
          && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
     if (fits) return true;
     dti_fail(ctx, DT_ERR_PLACEMENT,
-             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, spec->text, *stated->placements ? stated->placements : "R everywhere");
+             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, spec->text,
+             *stated->placements ? stated->placements : "R everywhere");
     return false;
 }
 
@@ -87,7 +88,8 @@ static bool check_locals(const dt_tensor *local, const dt_spec *spec)
     const dt_spec *part = dt_spec_create(dti_mesh_of_rank(spec->mesh->ctx, spec->mesh->ctx->rank), dt_spec_dtype(spec),
                                          due, NULL);
     dti_fail(spec->mesh->ctx, DT_ERR_SHAPE,
-             "dt_from_local: the locals of %lld ranks do not fit %s; here %s, expected %s", (long long)wrong, spec->text, local ? local->spec->text : "none", dt_spec_text(part));
+             "dt_from_local: the locals of %lld ranks do not fit %s; here %s, expected %s", (long long)wrong,
+             spec->text, local ? local->spec->text : "none", dt_spec_text(part));
     return false;
 }
 

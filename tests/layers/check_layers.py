@@ -4,7 +4,8 @@
 
 Reads the text of every source and header of the library, no build. Fails, with a line per finding, on: an include of a
 layer above; a vendor's header in a public header outside interop/; a call that ends the process or prints, in the
-library; `#if DT_HAVE_` in more than two files; a folder of sources that is no layer.
+library; `#if DT_HAVE_` in more than two files; a folder of sources that is no layer; a line of C, anywhere, of more
+than 120 columns.
 """
 import pathlib
 import re
@@ -22,6 +23,7 @@ PUBLIC = {"api": "core", "status": "core", "types": "core", "context": "core", "
 FREE = {"tests", "tools", "examples", "bench"}      # above all layers: may include anything
 INCLUDE_DIRS = ["include", "libdtensor", "."]
 HAVE_FILES = 2
+COLUMNS = 120
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 VENDOR = re.compile(r"^(hwloc|mpi|cuda|cublas|nccl|dnnl|oneapi/)")
@@ -95,6 +97,13 @@ def sources(root):
                 yield file
 
 
+def wide_lines(root):
+    for file in sorted(file for folder in sorted(FREE) for file in (root / folder).rglob("*.[ch]")) + list(sources(root)):
+        for number, line in enumerate(file.read_text().split("\n"), 1):
+            if len(line) > COLUMNS:
+                yield f"{file.relative_to(root).as_posix()}:{number}: {len(line)} columns"
+
+
 def folders_without_layer(root):
     known = {layer.split("/")[0] for layer in FOLDERS} | FREE | {"include", "subprojects", "docs"}
     for folder in sorted(root.iterdir()):
@@ -106,7 +115,7 @@ def folders_without_layer(root):
 def check(root):
     """All findings, and how many files were read."""
     root = pathlib.Path(root).resolve()
-    findings, have, count = list(folders_without_layer(root)), [], 0
+    findings, have, count = [*folders_without_layer(root), *wide_lines(root)], [], 0
     for file in sources(root):
         path, text = file.relative_to(root).as_posix(), file.read_text()
         layer = layer_of(path)

@@ -25,8 +25,8 @@ GOOD = {
 # What is wrong, the file that has it, its text, and what the finding must say. None: a tree without fault.
 CASES = [
     ("nothing", None, None, None),
-    ("an inner header above", "libdtensor/core/context.c", '#include "mesh/mesh.h"\n', "context.c:1: core includes mesh"),
-    ("a relative include above", "libdtensor/core/b.c", '\n#include "../../mesh/mesh.h"\n', "b.c:2: core includes mesh"),
+    ("an inner header above", "libdtensor/core/context.c", '#include "mesh/mesh.h"\n', "context.c:1: core includes"),
+    ("a relative include above", "libdtensor/core/b.c", '\n#include "../../mesh/mesh.h"\n', "b.c:2: core includes"),
     ("a public header above", "libdtensor/core/context.h", "#include <dtensor/mesh.h>\n", "core includes mesh"),
     ("public above public", "include/dtensor/status.h", "#include <dtensor/mesh.h>\n", "core includes mesh"),
     ("the umbrella", "mesh/mesh.h", "# include <dtensor/dtensor.h>\n", "mesh includes top"),
@@ -40,6 +40,7 @@ CASES = [
     ("printf", "dry/trace.c", 'void f(void) { printf("x"); }\n', "the library calls printf"),
     ("assert", "mesh/mesh.h", "static inline void f(int n) { assert(n); }\n", "the library calls assert"),
     ("three files with DT_HAVE_", "dry/dry.h", "#if defined(X) && DT_HAVE_C\n#endif\n", "in more than 2 files"),
+    ("a wide line", "tests/unit/test_mesh.c", "\n/*" + "*" * 117 + "*/\n", "test_mesh.c:2: 121 columns"),
     ("an unknown public header", "include/dtensor/other.h", "", "other.h: belongs to no layer"),
     ("an unknown inner folder", "libdtensor/other/a.c", "", "libdtensor/other/a.c: belongs to no layer"),
     ("an unknown folder", "other/a.c", "", "other: a folder of sources that is no layer"),

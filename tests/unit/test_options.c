@@ -15,7 +15,7 @@ enum { MAX_ARGS = 16 };
 /* A command line: words after the program's name, ended by NULL. */
 typedef struct line { int argc; char *words[MAX_ARGS + 2], **argv; } line;
 
-#define OWN                                                                                                             \
+#define OWN                                                                                                            \
     "known: --dt-ranks, --dt-backend, --dt-dry, --dt-timeout, --dt-bind, --dt-mesh, --dt-topology, --dt-small, --dt-log"
 #define LINE(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
