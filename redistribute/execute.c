@@ -126,6 +126,22 @@ static dti_call call_of(const dt_plan *plan, int i)
     return (dti_call){ dti_hash(text, strlen(text), (uint64_t)i + 1), text };
 }
 
+/* P(avg) scales the sums of the last stage that sums, before they are rounded; without sums the result. */
+static bool scales(const dt_plan *plan, int i)
+{
+    if (plan->multiply == 1 && plan->divide == 1) return false;
+    for (int later = i + 1; later < plan->step_count; later++)
+        if (plan->steps[later].sum_count && plan->steps[later].stage > plan->steps[i].stage) return false;
+    return plan->steps[i].sum_count > 0;
+}
+
+static bool scales_result(const dt_plan *plan)
+{
+    bool sums = false;
+    for (int i = 0; i < plan->step_count; i++) sums |= plan->steps[i].sum_count > 0;
+    return !sums && (plan->multiply != 1 || plan->divide != 1);
+}
+
 static bool start_step(dti_running *r, int i)
 {
     const dti_action *action = &r->plan->program->actions[i];
@@ -141,6 +157,7 @@ static bool start_step(dti_running *r, int i)
         .call = call_of(r->plan, i), .dtype = step->travels, .source = source, .target = target->bytes,
         .gets = action->gets.at, .get_count = action->gets.n, .target_dtype = step->gives,
         .contributions = step->sum_count ? step->summed_ranks : 0, .combine = combine_of(r->plan),
+        .multiply = r->plan->multiply, .divide = scales(r->plan, i) ? r->plan->divide : 0,
     };
     return action->group->comm->ops->start(action->group, &exchange) == DT_OK;
 }
@@ -204,14 +221,14 @@ dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources)
     return NULL;
 }
 
-/* In the target's dtype, scaled where P(avg) asks for it. */
+/* In the target's dtype. */
 static dti_storage *finished(dti_running *r)
 {
     const dt_plan *plan = r->plan;
     if (plan->step_count == 0) return dti_storage_retain(r->sources[0]);
     dt_dtype dtype = plan->target->layout->dtype;
     dti_storage *result = as_dtype(r, r->target, r->wire, dtype);
-    if (result && (plan->multiply != 1 || plan->divide != 1))
+    if (result && scales_result(plan))
         dti_numbers_scale(dtype, result->bytes, plan->program->elements, plan->multiply, plan->divide);
     return result;
 }

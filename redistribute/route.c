@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/number.h"
+
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static int64_t route_ns(const dti_search *s, const dti_route *route)
@@ -86,6 +88,14 @@ void dti_search_offer(dti_search *s, const dti_route *route)
 
 static bool keeps_first(dti_partial kind) { return kind == DTI_SUM || kind == DTI_PROD; }
 
+/* Would P(avg) of integers be divided, or multiplied, without a sum? Then bits would be lost. */
+static bool loses_bits(const dti_search *s, const dti_atom *atom)
+{
+    bool integers = dti_sum_dtype((dt_dtype)s->plan->source->form.dtype) == DT_I64;
+    return integers && ((atom->source == DTI_AVG && atom->target == DTI_SUM)
+                        || (atom->target == DTI_AVG && (atom->source == DTI_SUM || atom->source_cuts)));
+}
+
 static bool sort_atoms(dti_search *s)
 {
     for (int i = 0; i < s->frame.atom_count; i++) {
@@ -94,6 +104,11 @@ static bool sort_atoms(dti_search *s)
             dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: P(%s) does not become P(%s); redistribute to R between them",
                      s->plan->source->text, s->plan->target->text, dti_partial_names[atom->source],
                      dti_partial_names[atom->target]);
+            return false;
+        }
+        if (loses_bits(s, atom)) {
+            dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: P(avg) of integers comes from R, and becomes R or S, only",
+                     s->plan->source->text, s->plan->target->text);
             return false;
         }
         if (atom->source && atom->target) s->kept |= dti_bit(i);

@@ -45,6 +45,7 @@ typedef struct dti_exchange {
     int put_count;
     int contributions;             /* 0: copies; else every target element is combined from so many                */
     dti_combine combine;
+    int64_t multiply, divide;      /* what is combined is scaled so before it is rounded; divide 0: it is not      */
     dt_dtype target_dtype;         /* of the target: as dtype where nothing is combined                            */
 } dti_exchange;
 

@@ -12,6 +12,7 @@
 
 #include "comm/bind.h"
 #include "comm/threads.h"
+#include "core/parts.h"
 
 enum { MIN_STACK = 8 << 20, SPINS = 4000 };
 
@@ -166,6 +167,7 @@ static void *thread_main(void *arg)
     const dti_run *run = r->of->run;
     if (run->bind && run->ranks > 1 && run->ranks <= r->of->cpus.n) dti_bind(&r->of->cpus, r->ctx->rank, run->ranks);
     call_program(run, r->ctx);
+    dti_scopes_fini(r->ctx);           /* completes what was started, while there are peers                        */
     if (r->comm) dti_comm_leave(r->comm);
     return NULL;
 }

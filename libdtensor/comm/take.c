@@ -122,6 +122,21 @@ static bool is_aligned(const dti_exchange *ex)
     return true;
 }
 
+/* n combined numbers as they are to be, from the dtype that sums. */
+static void finish_numbers(const dti_exchange *ex, dt_dtype dtype, void *numbers, int64_t n, void *to)
+{
+    if (ex->divide) dti_numbers_scale(dtype, numbers, n, ex->multiply, ex->divide);
+    dti_numbers_convert(dtype, numbers, ex->target_dtype, to, n);
+}
+
+static void combine_chunk(const dti_exchange *ex, const void *const *from, void *to, int64_t n)
+{
+    _Alignas(64) char wide[CHUNK * sizeof(int64_t)];
+    dt_dtype dtype = ex->divide ? dti_sum_dtype(ex->dtype) : ex->target_dtype;
+    dti_numbers_combine(ex->combine, ex->dtype, from, ex->contributions, dtype, ex->divide ? wide : to, n);
+    if (ex->divide) finish_numbers(ex, dtype, wide, n, to);
+}
+
 static void combine_run(const dti_exchange *ex, const char **from, char *to, int64_t run, bool streams)
 {
     _Alignas(64) char chunk[CHUNK * sizeof(int64_t)];
@@ -129,8 +144,7 @@ static void combine_run(const dti_exchange *ex, const char **from, char *to, int
     for (int64_t n; run > 0; run -= n) {
         n = run < CHUNK ? run : CHUNK;
         bool past = streams && n * to_bytes >= DTI_STREAM_RUN;
-        dti_numbers_combine(ex->combine, ex->dtype, (const void *const *)from, ex->contributions, ex->target_dtype,
-                            past ? chunk : to, n);
+        combine_chunk(ex, (const void *const *)from, past ? chunk : to, n);
         if (past) dti_stream(to, chunk, (size_t)(n * to_bytes));
         for (int c = 0; c < ex->contributions; c++) from[c] += n * bytes;
         to += n * to_bytes;
@@ -222,8 +236,7 @@ static void convert(const dti_exchange *ex, const dti_copy *c, const sum *s)
     do
         for (int64_t k = 0; k < r.count; k++) {
             int64_t to = w.to + k * r.to_stride;
-            dti_numbers_convert(s->dtype, s->numbers + (to - s->lo) * wide, ex->target_dtype,
-                                (char *)ex->target + to * to_bytes, c->run);
+            finish_numbers(ex, s->dtype, s->numbers + (to - s->lo) * wide, c->run, (char *)ex->target + to * to_bytes);
         }
     while (walk_next(&w));
 }

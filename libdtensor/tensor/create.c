@@ -125,7 +125,8 @@ dt_tensor *dt_from_host(const dt_spec *spec, int root, const void *values, size_
         return NULL;
     }
     if (root >= 0) return from_root(spec, root, values, n_bytes);
-    return host_fits(spec, values, n_bytes) ? make(spec, (making){ .values = values }, make_copy) : NULL;
+    if (spec->mesh->rank >= 0 && !host_fits(spec, values, n_bytes)) return NULL;
+    return make(spec, (making){ .values = values }, make_copy);
 }
 
 /* ---- from a function --------------------------------------------------------------------------------------------- */

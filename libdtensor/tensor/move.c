@@ -13,7 +13,7 @@ struct dt_work {
     const dt_spec *spec;
     dti_running *running;          /* NULL: nothing was to be done, and this is the result's part                  */
     dti_storage *storage;
-    bool failed;
+    bool failed, spent;
 };
 
 static bool takes_part(const dt_spec *source, const dt_spec *target)
@@ -76,19 +76,27 @@ static dt_work *start(dt_tensor *x, const dt_spec *spec)
 dt_tensor *dt_work_wait(dt_work *work)
 {
     if (!work) return NULL;
+    if (work->spent) {
+        dti_fail(work->ctx, DT_ERR_STATE, "dt_work_wait: %s has been waited for", work->spec->text);
+        return NULL;
+    }
+    work->spent = true;
     complete(work);
     bool done = !work->failed && !dti_failed(work->ctx);
     bool has = work->spec->mesh->rank >= 0 && work->storage;
     dt_tensor *y = done ? dti_tensor_new(work->spec, has ? dti_storage_retain(work->storage) : NULL) : NULL;
-    dti_scope_disown(&work->handle);
-    destroy(&work->handle);
+    dti_storage_release(work->storage);
+    work->storage = NULL;
     return y;
 }
 
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec)
 {
     if (x && spec == x->spec) return dti_tensor_share(x);
-    return dti_tensor_ok(x) ? dt_work_wait(start(x, spec)) : NULL;
+    dt_work *work = dti_tensor_ok(x) ? start(x, spec) : NULL;
+    dt_tensor *y = dt_work_wait(work);
+    if (work) dti_scope_disown(&work->handle), destroy(&work->handle);
+    return y;
 }
 
 dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)

@@ -64,6 +64,10 @@ dt_tensor *dt_tensor_keep(dt_tensor *x)
 
 void dt_tensor_hold(dt_tensor **slot, dt_tensor *x)
 {
+    if (!slot) {
+        if (x) dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_hold: no slot for %s", x->spec->text);
+        return;
+    }
     dt_tensor *held = x ? dti_tensor_share(x) : NULL;
     if (held) dti_scope_disown(&held->handle);
     if (*slot) {

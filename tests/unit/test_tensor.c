@@ -119,6 +119,132 @@ static dt_status close_to(dt_context *ctx, void *arg)
 
 static void test_close(void) { launch(3, close_to, NULL); }
 
+static dt_status close_at_the_edges(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=3");
+    const dt_spec *number = dt_spec_parse(mesh, "f32[]"), *integer = dt_spec_parse(mesh, "i64[]");
+    dt_tensor *three = dt_full(number, 3), *infinity = dt_full(number, INFINITY), *nan = dt_full(number, NAN);
+    static const int64_t near[] = { INT64_C(1) << 53, (INT64_C(1) << 53) + 1, INT64_MIN, INT64_MAX };
+    dt_tensor *at[4];
+    for (int i = 0; i < 4; i++) at[i] = dt_from_host(integer, -1, &near[i], sizeof near[i]);
+    expect(!dt_tensor_close(three, infinity, 1e-6, 0), "finite, infinite");
+    expect(!dt_tensor_close(infinity, three, 1e-6, 0), "infinite, finite");
+    expect(!dt_tensor_close(infinity, dt_full(number, -INFINITY), 1, 1), "two infinities");
+    expect(dt_tensor_close(infinity, infinity, 0, 0) && dt_tensor_close(nan, nan, 0, 0), "the same");
+    expect(!dt_tensor_close(nan, three, 1, 1), "NaN and a number");
+    expect(!dt_tensor_close(at[0], at[1], 0, 0) && dt_tensor_close(at[0], at[1], 0, 1), "2^53 and the next");
+    expect(!dt_tensor_close(at[2], at[3], 0, 1e19) && dt_tensor_close(at[2], at[3], 0, 2e19), "least and most");
+    return dt_context_status(ctx);
+}
+
+static void test_close_at_the_edges(void) { launch(3, close_at_the_edges, NULL); }
+
+/* ---- averages ---------------------------------------------------------------------------------------------------- */
+
+/* The sum is scaled before it is rounded: it may be more than the dtype holds. */
+static dt_status averages(dt_context *ctx, void *arg)
+{
+    static const struct { const char *spec; double value; } of[] = {
+        { "u8[]", 200 }, { "f16[]", 60000 }, { "bf16[]", 37 }, { "i32[]", 2147483647 }, { "bool[]", 1 },
+        { "f32[]", -5 },
+    };
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    for (int i = 0; i < DT_COUNT(of); i++) {
+        const dt_spec *whole = dt_spec_parse(mesh, of[i].spec);
+        dt_tensor *x = dt_full(dt_spec_replace(whole, "x:P(avg)"), of[i].value);
+        expect(dt_tensor_item(x) == of[i].value, "%s: made, %g", of[i].spec, dt_tensor_item(x));
+        dt_tensor *y = dt_redistribute(dt_full(whole, of[i].value), "x:P(avg)");
+        expect(dt_tensor_item(y) == of[i].value, "%s: from R, %g", of[i].spec, dt_tensor_item(y));
+    }
+    dt_tensor *f = dt_full(dt_spec_parse(mesh, "f64[]@x:P(avg)"), 5);
+    expect(dt_tensor_close(dt_redistribute(f, "x:P(sum)"), f, 1e-15, 0), "floats convert: %s", dt_context_error(ctx));
+    dt_tensor *i = dt_full(dt_spec_parse(mesh, "i64[]@x:P(avg)"), 5);
+    if (dt_rank_count(ctx) == 1) return dt_context_status(ctx);
+    expect(!dt_redistribute(i, "x:P(sum)") && dt_context_status(ctx) == DT_ERR_PLACEMENT, "integers do not");
+    dt_context_clear(ctx);
+    dt_tensor *s = dt_arange(dt_spec_parse(mesh, "u8[9]@x:S(0)"), 0, 1);
+    expect(!dt_redistribute(s, "x:P(avg)") && dt_context_status(ctx) == DT_ERR_PLACEMENT, "nor from S");
+    return dt_context_clear(ctx);
+}
+
+static void test_averages(void)
+{
+    for (int ranks = 1; ranks <= 7; ranks++) launch(ranks, averages, NULL);
+}
+
+/* ---- work that is started ---------------------------------------------------------------------------------------- */
+
+static dt_status wait_for_none(dt_context *ctx, void *arg)
+{
+    dt_tensor *x = dt_arange(dt_spec_parse(dt_mesh_create(ctx, "x"), "f32[9]@x:S(0)"), 0, 1);
+    dt_work *work = dt_redistribute_start(x, "");
+    if (strcmp(arg, "all") != 0 && dt_rank(ctx) != 0) dt_work_wait(work);
+    if (strcmp(arg, "fail") == 0 && dt_rank(ctx) == 0) return dt_context_fail(ctx, DT_ERR_IO, "no more");
+    return dt_context_status(ctx);
+}
+
+static void test_work_not_waited_for(void)
+{
+    char error[512] = "";
+    launch(3, wait_for_none, "all");
+    launch(3, wait_for_none, "first");
+    dt_status status = dt_launch_threads(3, wait_for_none, (char[]){ "fail" }, error, sizeof error);
+    expect(status == DT_ERR_IO && strstr(error, "no more"), "%d %s", (int)status, error);
+}
+
+static dt_status wait_twice(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_tensor *x = dt_arange(dt_spec_parse(dt_mesh_create(ctx, "x"), "f32[9]@x:S(0)"), 0, 1);
+    dt_work *work = dt_redistribute_start(x, "");
+    expect(dt_work_wait(work) != NULL, "once: %s", dt_context_error(ctx));
+    expect(!dt_work_wait(work) && dt_context_status(ctx) == DT_ERR_STATE, "twice: %s", dt_context_error(ctx));
+    dt_context_clear(ctx);
+    dt_tensor_hold(NULL, NULL);
+    dt_tensor_hold(NULL, x);
+    expect(dt_context_status(ctx) == DT_ERR_ARG, "no slot: %s", dt_context_error(ctx));
+    return dt_context_clear(ctx);
+}
+
+static void test_wait_twice(void) { launch(3, wait_twice, NULL); }
+
+/* A checksum is 0 where a peer has failed, not what this rank knows. */
+static dt_status checksum_of_failed(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_tensor *x = dt_arange(dt_spec_parse(dt_mesh_create(ctx, "x"), "f32[8]@x:S(0)"), 1, 1);
+    if (dt_rank(ctx) == 1) return dt_context_fail(ctx, DT_ERR_IO, "bad");
+    expect(dt_tensor_checksum(x) == 0, "rank %d", dt_rank(ctx));
+    return dt_context_status(ctx);
+}
+
+static void test_checksum_of_failed(void)
+{
+    char error[512] = "";
+    dt_status status = dt_launch_threads(3, checksum_of_failed, NULL, error, sizeof error);
+    expect(status == DT_ERR_IO, "%d %s", (int)status, error);
+}
+
+/* A rank that is none of the mesh's may ask. */
+static dt_status outside(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=3"), *some = dt_mesh_select(mesh, "x=1");
+    bool member = dt_rank(ctx) == 1;
+    float two = 2, host = -1;
+    dt_tensor *x = dt_from_host(dt_spec_parse(some, "f32[]"), -1, member ? &two : NULL, member ? sizeof two : 0);
+    double item = dt_tensor_item(x);
+    expect(member ? item == 2 : isnan(item), "rank %d: item %g", dt_rank(ctx), item);
+    expect((dt_tensor_checksum(x) != 0) == member, "checksum");
+    expect(dt_tensor_to_host(x, -1, &host, sizeof host) == DT_OK, "%s", dt_context_error(ctx));
+    expect(host == (member ? 2 : -1), "host %g", (double)host);
+    return dt_context_status(ctx);
+}
+
+static void test_outside(void) { launch(3, outside, NULL); }
+
 /* ---- local boundaries -------------------------------------------------------------------------------------------- */
 
 /* 2, 3, 4, 5 columns where 4, 3, 4, 3 are due: rank 1 is right by itself, and all are told. */
@@ -293,6 +419,12 @@ static const test_row rows[] = {
     { "values_do_not_depend_on_the_mesh", values_do_not_depend_on_the_mesh },
     { "parts", test_parts },
     { "close", test_close },
+    { "close_at_the_edges", test_close_at_the_edges },
+    { "averages", test_averages },
+    { "work_not_waited_for", test_work_not_waited_for },
+    { "wait_twice", test_wait_twice },
+    { "checksum_of_failed", test_checksum_of_failed },
+    { "outside", test_outside },
     { "wrong_locals", test_wrong_locals },
     { "gradients_are_stated", test_gradients_are_stated },
     { "scopes", test_scopes },
