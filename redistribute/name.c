@@ -163,7 +163,16 @@ static int64_t received_in(const dti_frame *frame, const dti_step *steps, dti_me
     return bytes;
 }
 
-/* Bytes and messages of the rank that receives most in some steps; a rank asks itself at most once per step. */
+/* A rank asks itself at most once per step. In large worlds pulls are not gone through. */
+static int64_t messages_to(const dt_plan *plan, const dti_frame *frame, const dti_step *step, int rank)
+{
+    int64_t count = 0, ranks = dti_plan_ranks(plan);
+    if (ranks * ranks > DTI_COUNTED_PAIRS) return dti_step_messages(step);
+    dti_step_pulls(frame, plan->topology, step, rank, count_message, &count);
+    return count - (dti_step_volume(frame, step, NULL, rank).kept > 0);
+}
+
+/* Bytes and messages of the rank that receives most in some steps. */
 static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step *steps, int n, dt_plan_step *shown)
 {
     dti_memo **memos = dti_memos_new(frame, steps, n);
@@ -175,10 +184,7 @@ static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step 
         shown->bytes = bytes;
         rank = dti_plan_rank(plan, i);
     }
-    for (int i = 0; i < n && shown->bytes; i++) {
-        dti_step_pulls(frame, plan->topology, &steps[i], rank, count_message, &shown->messages);
-        shown->messages -= dti_step_volume(frame, &steps[i], NULL, rank).kept > 0;
-    }
+    for (int i = 0; i < n && shown->bytes; i++) shown->messages += messages_to(plan, frame, &steps[i], rank);
     dti_memos_free(memos, n);
 }
 

@@ -147,8 +147,6 @@ int dti_plan_rank(const dt_plan *plan, int i)
 /* A plan's answers are counted once; the plan is the same value before and after. */
 static dt_plan *answering(const dt_plan *plan) { return (dt_plan *)(uintptr_t)plan; }
 
-enum { MAX_COUNTED_PAIRS = 1 << 20 }; /* of ranks: beyond, sending is counted by formula and per class not at all   */
-
 typedef struct send_count { const dt_plan *plan; int taker; int64_t size; int64_t *by_rank; int links; } send_count;
 
 static void count_send(const dti_pull *pull, void *arg)
@@ -182,7 +180,7 @@ static int64_t *count_sends(const dt_plan *plan, const dti_frame *frame)
 static const int64_t *sends_by_link(const dt_plan *plan, const dti_frame *frame)
 {
     int64_t ranks = dti_plan_ranks(plan);
-    if (!plan->sends && plan->topology->level_count > 1 && ranks * ranks <= MAX_COUNTED_PAIRS)
+    if (!plan->sends && plan->topology->level_count > 1 && ranks * ranks <= DTI_COUNTED_PAIRS)
         answering(plan)->sends = count_sends(plan, frame);
     return plan->sends;
 }

@@ -11,7 +11,10 @@
 #include "redistribute/frame.h"
 #include "redistribute/price.h"
 
-enum { DTI_MAX_STEPS = 16 };
+enum {
+    DTI_MAX_STEPS = 16,
+    DTI_COUNTED_PAIRS = 1 << 20    /* of ranks: beyond, pulls are not gone through to count                        */
+};
 
 /* Element j of the target in [lo, hi) along a block is element shift + j of the source, or shift - j where reversed. */
 typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; } dti_map;

@@ -34,7 +34,8 @@ typedef struct dt_plan_step {
     const char *dims;              /* mesh dims it runs along, "tp" or "dp,tp"; "dp=2 > pp=4" between two meshes. The
                                       plan owns the text                                                           */
     int64_t bytes;                 /* received by the busiest receiver of this step                                */
-    int64_t messages;              /* to one rank: from each class of ranks that hold alike, one                   */
+    int64_t messages;              /* that rank's; of more than 1,024 ranks one from each class of ranks that hold
+                                      alike                                                                        */
     bool sums;                     /* contributions are summed on the way                                          */
     dt_dtype travels, sums_in, gives; /* sums_in: DT_DTYPE_DEFAULT where nothing is summed                         */
 } dt_plan_step;
