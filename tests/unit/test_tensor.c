@@ -174,6 +174,30 @@ static void test_averages(void)
     for (int ranks = 1; ranks <= 7; ranks++) launch(ranks, averages, NULL);
 }
 
+/* Every way between averages, sums and the rest keeps the value: scaled once, by the sums of the last stage. */
+static dt_status average_pairs(dt_context *ctx, void *arg)
+{
+    static const char *const places[] = { "", "x:S(0),y:S(0)", "x:S(1),y:P(avg)", "x:P(avg),y:R", "x:P(avg),y:P(avg)",
+                                          "y:S(1),x:P(sum)", "x:P(sum),y:P(avg)" };
+    (void)arg;
+    const dt_spec *whole = dt_spec_parse(dt_mesh_create(ctx, "x=4,y=2"), "f32[7,5]");
+    dt_tensor *due = dt_arange(whole, 8, 8);
+    for (int i = 0; i < DT_COUNT(places); i++)
+        for (int j = 0; j < DT_COUNT(places); j++) {
+            dt_tensor *x = dt_redistribute(dt_redistribute(due, places[i]), places[j]);
+            expect(dt_tensor_close(x, due, 0, 0), "%s -> %s: %s", places[i], places[j], dt_context_error(ctx));
+        }
+    return dt_context_status(ctx);
+}
+
+static void test_average_pairs(void)
+{
+    launch(8, average_pairs, NULL);
+    setenv("DT_TOPOLOGY", "node=2,gpu=4", 1);
+    launch(8, average_pairs, NULL);
+    unsetenv("DT_TOPOLOGY");
+}
+
 /* ---- work that is started ---------------------------------------------------------------------------------------- */
 
 static dt_status wait_for_none(dt_context *ctx, void *arg)
@@ -421,6 +445,7 @@ static const test_row rows[] = {
     { "close", test_close },
     { "close_at_the_edges", test_close_at_the_edges },
     { "averages", test_averages },
+    { "average_pairs", test_average_pairs },
     { "work_not_waited_for", test_work_not_waited_for },
     { "wait_twice", test_wait_twice },
     { "checksum_of_failed", test_checksum_of_failed },
