@@ -5,6 +5,8 @@
  * they share out the summing. By link class the fastest come first. */
 #include "redistribute/search.h"
 
+#include "core/number.h"
+
 enum { MAX_CONFLICTS = 3, MAX_PIECES = 64 };
 
 /* Atoms that may share out the summing: they cut neither the holding nor the target. */
@@ -143,9 +145,17 @@ static bool widens(const dti_search *s)
     return dt_dtype_bytes(s->plan->target->layout->dtype) > dt_dtype_bytes(s->plan->source->layout->dtype);
 }
 
+/* Sums of one link class travel on in the source's dtype, which may not hold the sum that an average divides. */
+static bool sums_overflow(const dti_search *s)
+{
+    dt_dtype dtype = s->plan->source->layout->dtype;
+    bool small = dtype == DT_F16 || (dti_sum_dtype(dtype) == DT_I64 && dtype != DT_I64);
+    return small && s->plan->divide != 1;
+}
+
 void dti_search_sums(dti_search *s)
 {
-    bool levels = s->frame.aligned && s->plan->topology->level_count > 1;
+    bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, &s->from->holding, &s->to->holding);
     if (conflicts) offer_sum_at_target(s);

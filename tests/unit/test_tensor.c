@@ -172,6 +172,11 @@ static dt_status averages(dt_context *ctx, void *arg)
 static void test_averages(void)
 {
     for (int ranks = 1; ranks <= 7; ranks++) launch(ranks, averages, NULL);
+    setenv("DT_TOPOLOGY", "node=2,gpu=3", 1);
+    setenv("DT_SMALL", "0", 1);
+    launch(6, averages, NULL);
+    unsetenv("DT_TOPOLOGY");
+    unsetenv("DT_SMALL");
 }
 
 /* Every way between averages, sums and the rest keeps the value: scaled once, by the sums of the last stage. */
@@ -194,8 +199,10 @@ static void test_average_pairs(void)
 {
     launch(8, average_pairs, NULL);
     setenv("DT_TOPOLOGY", "node=2,gpu=4", 1);
+    setenv("DT_SMALL", "0", 1);        /* so that no sum is made at once over all links                              */
     launch(8, average_pairs, NULL);
     unsetenv("DT_TOPOLOGY");
+    unsetenv("DT_SMALL");
 }
 
 /* ---- work that is started ---------------------------------------------------------------------------------------- */
