@@ -67,11 +67,11 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
  * once for each of its source holders, and for each rank that is both. */
 typedef struct ledger { int64_t held, kept; } ledger;
 
-static void enter(const bounding *bound, int rank, ledger *book)
+static void enter(const bounding *bound, int rank, int64_t times, ledger *book)
 {
     dti_memo *memo = bound->memo ? *bound->memo : NULL;
-    book->held += dti_step_held(bound->frame, &bound->ends, memo, rank);
-    book->kept += dti_step_volume(bound->frame, &bound->ends, memo, rank).kept;
+    book->held += dti_step_held(bound->frame, &bound->ends, memo, rank) * times;
+    book->kept += dti_step_volume(bound->frame, &bound->ends, memo, rank).kept * times;
 }
 
 static int64_t cost(const bounding *bound, const ledger *book)
@@ -112,7 +112,7 @@ static int64_t largest_mean(const bounding *bound, const int *parent, int n)
         ledger book = { 0, 0 };
         int ranks = 0;
         for (int i = 0; i < n; i++)
-            if (parent[i] == root) enter(bound, dti_plan_rank(bound->plan, i), &book), ranks++;
+            if (parent[i] == root) enter(bound, dti_plan_rank(bound->plan, i), 1, &book), ranks++;
         if (ranks && mean(cost(bound, &book), ranks) > most) most = mean(cost(bound, &book), ranks);
     }
     return most;
@@ -140,17 +140,18 @@ static void without_sums(const bounding *bound, int64_t *total, int64_t *busiest
     *busiest = moves.received;
 }
 
-static void with_sums(const bounding *bound, int64_t *total, int64_t *busiest)
+static void with_sums(bounding *bound, int64_t *total, int64_t *busiest)
 {
     int n = dti_plan_ranks(bound->plan);
-    dti_memo *memo = bound->memo ? *bound->memo : NULL;
+    dti_ranks ranks = dti_ranks_alike(bound->frame, &bound->ends, 1);
+    bound->memo = dti_memos_new(bound->frame, &bound->ends, 1, ranks.count);
     ledger book = { 0, 0 };
     *busiest = 0;
-    for (int i = 0; i < n; i++) {
-        int rank = dti_plan_rank(bound->plan, i);
-        int64_t need = dti_step_volume(bound->frame, &bound->ends, memo, rank).to * bound->least;
+    while (dti_ranks_next(&ranks)) {
+        dti_memo *memo = bound->memo ? *bound->memo : NULL;
+        int64_t need = dti_step_volume(bound->frame, &bound->ends, memo, ranks.rank).to * bound->least;
         if (need > *busiest) *busiest = need;
-        enter(bound, rank, &book);
+        enter(bound, ranks.rank, ranks.times, &book);
     }
     *total = cost(bound, &book);
     int64_t least = n <= MAX_GROUPED_RANKS ? grouped_mean(bound, n) : mean(*total, n);
@@ -193,7 +194,6 @@ void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total,
         return;
     }
     bounding bound = make_bound(plan, frame);
-    bound.memo = dti_memos_new(frame, &bound.ends, 1);
     bool sums = contributors(frame) > 1;
     if (!sums) without_sums(&bound, total, busiest);
     else if (frame->regular) with_sums(&bound, total, busiest);

@@ -93,14 +93,13 @@ static bool joins(const dti_digit *a, const dti_digit *b)
         && (a->mode == b->mode || a->mode == DTI_OPEN || b->mode == DTI_OPEN);
 }
 
-/* Cut the factor by the same digits in one carve that is there already, if what is counted does not lie between. */
+/* Cut the factor by the same digits in one carve that is there already: what is behind that carve is done to each of
+ * its pieces alone, whichever are left. */
 static bool joined(dti_room *room, int block, int64_t size, int64_t inner, const dti_digit *digits, int n)
 {
     for (int c = room->holding.carve_count - 1; c >= 0; c--) {
         const dti_carve *carve = &room->carves[c];
-        if (carve->block != block) continue;
-        if (carve->size == 0) return false;
-        if (carve->size != size || carve->inner != inner || carve->count != n) continue;
+        if (carve->block != block || carve->size != size || carve->inner != inner || carve->count != n) continue;
         dti_digit *there = &room->digits[carve->first];
         int same = 0;
         while (same < n && joins(&digits[same], &there[same])) same++;
@@ -131,10 +130,20 @@ void dti_room_part(dti_room *room, int block, int lo, int hi, int pieces)
     if (carve) *carve = (dti_carve){ .block = block, .pieces = pieces, .lo = lo, .hi = hi };
 }
 
+/* A share of all values, the last along its block: it takes nothing away, and would only count in smaller pieces. */
+static bool idle_share(const dti_holding *holding, int at)
+{
+    const dti_carve *carve = &holding->carves[at];
+    bool last = at + 1 == holding->carve_count || holding->carves[at + 1].block != carve->block, open = true;
+    for (int d = carve->first; d < carve->first + carve->count; d++) open &= holding->digits[d].mode == DTI_OPEN;
+    return last && open && carve->size == 0 && carve->count > 0;
+}
+
 void dti_room_carve_all(dti_room *room, const dti_holding *by)
 {
     for (int i = 0; i < by->carve_count; i++) {
         const dti_carve *carve = &by->carves[i];
+        if (idle_share(by, i)) continue;
         if (carve->count == 0) dti_room_part(room, carve->block, carve->lo, carve->hi, carve->pieces);
         else dti_room_carve(room, carve->block, carve->size, carve->inner, by->digits + carve->first, carve->count);
     }

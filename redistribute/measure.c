@@ -63,21 +63,40 @@ static int64_t not_asked(const dti_frame *frame, const dti_step *step, int rank)
     return count;
 }
 
-/* All that is asked of a rank and its copies, shared among them by the cut. */
-int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
+static const dti_axis *copy_axes(const dti_step *step) { return step->asked + step->sum_count + step->cut_count; }
+
+static int copy_ranks(const dti_step *step)
+{
+    int count = 1;
+    for (int i = 0; i < step->copy_count; i++) count *= copy_axes(step)[i].size;
+    return count;
+}
+
+/* Elements that are asked of a rank and its copies together. */
+static int64_t asked_of(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
 {
     if (step->own && step->sum_count + step->cut_count == 0) return 0;      /* everyone holds what it is to hold      */
     if (!dti_holding_has(step->from, rank)) return 0;
-    const dti_axis *copies = step->asked + step->sum_count + step->cut_count;
+    const dti_axis *copies = copy_axes(step);
     int64_t asked = offered(frame, step, memo, rank) * step->takers - not_asked(frame, step, rank);
-    int offset = rank - step->from->base, count = 1, anchor = rank;
-    for (int i = 0; i < step->copy_count; i++) {
-        anchor -= dti_axis_digit(copies[i], offset) * copies[i].stride;
-        count *= copies[i].size;
-    }
-    for (int i = 0; i < count; i++)
+    int anchor = rank;
+    for (int i = 0; i < step->copy_count; i++)
+        anchor -= dti_axis_digit(copies[i], rank - step->from->base) * copies[i].stride;
+    for (int i = 0; i < copy_ranks(step); i++)
         asked -= dti_pair_volume(frame, step, memo, anchor + dti_axes_offset(copies, step->copy_count, i), rank).kept;
-    int64_t own = dti_axes_coord(copies, step->copy_count, offset);
+    return asked;
+}
+
+bool dti_step_sends_evenly(const dti_frame *frame, const dti_step *step, int rank)
+{
+    return asked_of(frame, step, NULL, rank) % copy_ranks(step) == 0;
+}
+
+/* What is asked of a rank and its copies, shared among them by the cut. */
+int64_t dti_step_sent(const dti_frame *frame, const dti_step *step, dti_memo *memo, int rank)
+{
+    int64_t asked = asked_of(frame, step, memo, rank), count = copy_ranks(step);
+    int64_t own = dti_axes_coord(copy_axes(step), step->copy_count, rank - step->from->base);
     return (dti_cut(asked, count, own + 1) - dti_cut(asked, count, own)) * (int64_t)dt_dtype_bytes(step->travels);
 }
 
@@ -93,7 +112,7 @@ int64_t dti_step_messages(const dti_step *step)
 /* What the ranks of one place of the topology hold together: `from` with all digits inside the place open. */
 typedef struct place_view { dti_room room; dti_step step; int summed; dti_memo **memo; } place_view;
 
-static void view_place(const dti_frame *frame, const dti_step *step, int level, place_view *view)
+static void view_place(const dti_frame *frame, const dti_step *step, int level, int ranks, place_view *view)
 {
     dti_room_copy(&view->room, step->from);
     view->step = *step;
@@ -105,7 +124,7 @@ static void view_place(const dti_frame *frame, const dti_step *step, int level, 
         for (int s = 0; s < step->sum_count; s++)
             if (step->asked[s].stride == frame->atoms[i].axis.stride) view->summed *= step->asked[s].size;
     }
-    view->memo = dti_memos_new(frame, &view->step, 1);
+    view->memo = dti_memos_new(frame, &view->step, 1, ranks);
 }
 
 /* Elements that a rank receives from outside its place. */
@@ -124,12 +143,14 @@ static void tally_pull(const dti_pull *pull, void *arg)
     if (pull->rank != t->rank) t->link[link < t->topology->level_count ? link : link - 1] += pull->count;
 }
 
+static bool few_pairs(const dti_step *step) { return (int64_t)step->from->ranks * step->to->ranks <= 1 << 14; }
+
 /* Per class by going through the pulls, where levels and axes do not align; far too many pairs: all by the slowest. */
 static void count_pulls(const dti_frame *frame, const dti_topology *topology, const dti_step *step, int rank,
                         int64_t *link)
 {
     int64_t size = (int64_t)dt_dtype_bytes(step->travels);
-    if ((int64_t)step->from->ranks * step->to->ranks > 1 << 14) {
+    if (!few_pairs(step)) {
         link[0] += dti_step_received(frame, step, NULL, rank);
         return;
     }
@@ -146,6 +167,7 @@ typedef struct counting {
     const dti_topology *topology;
     const dti_step *steps;
     int n, levels;                 /* levels: borders between places, one less than link classes                   */
+    dti_ranks ranks;               /* to look at                                                                   */
     dti_memo **memos;
     place_view *views;             /* per step and level; NULL: not needed, not possible, or memory ran out        */
     dti_moves moves;
@@ -167,25 +189,28 @@ static void count_step(const counting *c, int s, int rank, int64_t *link)
     }
 }
 
-static void count_rank(counting *c, int rank)
+static void count_rank(counting *c)
 {
     int64_t link[DT_MAX_LINKS] = { 0 }, bytes = 0;
-    for (int s = 0; s < c->n; s++) count_step(c, s, rank, link);
+    for (int s = 0; s < c->n; s++) count_step(c, s, c->ranks.rank, link);
     for (int l = 0; l <= c->levels; l++) {
         bytes += link[l];
         c->moves.link[l] = later(c->moves.link[l], link[l]);
     }
     c->moves.received = later(c->moves.received, bytes);
-    c->moves.total += bytes;
+    c->moves.total += bytes * c->ranks.times;
 }
 
+/* Over which links a rank receives depends on where it stands, unless places and axes align. */
 static void counting_init(counting *c)
 {
-    if (c->steps->to->ranks >= DTI_MEMO_RANKS) c->memos = dti_memos_new(c->frame, c->steps, c->n);
-    if (!c->levels || !c->frame->aligned || !c->frame->regular) return;
+    bool aligned = c->frame->aligned && c->frame->regular, pairs = c->levels && !aligned && few_pairs(c->steps);
+    c->ranks = pairs ? dti_ranks_all(c->steps, c->n) : dti_ranks_alike(c->frame, c->steps, c->n);
+    c->memos = dti_memos_new(c->frame, c->steps, c->n, c->ranks.count);
+    if (!c->levels || !aligned) return;
     c->views = malloc((size_t)(c->n * c->levels) * sizeof *c->views);
     for (int i = 0; c->views && i < c->n * c->levels; i++)
-        view_place(c->frame, &c->steps[i / c->levels], i % c->levels, &c->views[i]);
+        view_place(c->frame, &c->steps[i / c->levels], i % c->levels, c->ranks.count, &c->views[i]);
 }
 
 static void counting_fini(counting *c)
@@ -200,12 +225,7 @@ dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, 
     counting c = { .frame = frame, .topology = topology, .steps = steps, .n = n, .levels = topology->level_count - 1 };
     if (n == 0) return c.moves;
     counting_init(&c);
-    const dti_holding *from = steps[0].from, *to = steps[n - 1].to;
-    for (int i = 0; i < to->ranks; i++) count_rank(&c, dti_holding_member(to, i));
-    for (int i = 0; i < from->ranks && !frame->regular; i++) {
-        int rank = dti_holding_member(from, i);
-        if (!dti_axes_reach(to->members, to->member_count, rank - to->base)) count_rank(&c, rank);
-    }
+    while (dti_ranks_next(&c.ranks)) count_rank(&c);
     counting_fini(&c);
     return c.moves;
 }

@@ -175,14 +175,15 @@ static int64_t messages_to(const dt_plan *plan, const dti_frame *frame, const dt
 /* Bytes and messages of the rank that receives most in some steps. */
 static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step *steps, int n, dt_plan_step *shown)
 {
-    dti_memo **memos = dti_memos_new(frame, steps, n);
-    int rank = dti_plan_rank(plan, 0);
+    dti_ranks ranks = dti_ranks_alike(frame, steps, n);
+    dti_memo **memos = dti_memos_new(frame, steps, n, ranks.count);
+    int rank = 0;
     shown->bytes = -1;
-    for (int i = 0; i < dti_plan_ranks(plan); i++) {
-        int64_t bytes = received_in(frame, steps, memos, n, dti_plan_rank(plan, i));
+    while (dti_ranks_next(&ranks)) {
+        int64_t bytes = received_in(frame, steps, memos, n, ranks.rank);
         if (bytes <= shown->bytes) continue;
         shown->bytes = bytes;
-        rank = dti_plan_rank(plan, i);
+        rank = ranks.rank;
     }
     for (int i = 0; i < n && shown->bytes; i++) shown->messages += messages_to(plan, frame, &steps[i], rank);
     dti_memos_free(memos, n);

@@ -195,14 +195,22 @@ static int64_t sent_by_formula(const dt_plan *plan, const dti_frame *frame, dti_
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
+static int64_t busiest_by_formula(const dt_plan *plan, const dti_frame *frame)
+{
+    int64_t most = 0;
+    if (plan->step_count == 0) return 0;
+    dti_ranks ranks = dti_ranks_sending_alike(frame, plan->steps, plan->step_count);
+    dti_memo **memos = dti_memos_new(frame, plan->steps, plan->step_count, ranks.count);
+    while (dti_ranks_next(&ranks)) most = later(most, sent_by_formula(plan, frame, memos, ranks.rank));
+    dti_memos_free(memos, plan->step_count);
+    return most;
+}
+
 static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cost *cost)
 {
-    int ranks = dti_plan_ranks(plan), links = plan->topology->level_count;
-    int world = plan->source->mesh->ctx->rank_count;
+    int links = plan->topology->level_count, world = plan->source->mesh->ctx->rank_count;
     const int64_t *sends = sends_by_link(plan, frame);
-    dti_memo **memos = dti_memos_new(frame, plan->steps, plan->step_count);
-    for (int i = 0; i < ranks && !sends; i++)
-        cost->sent = later(cost->sent, sent_by_formula(plan, frame, memos, dti_plan_rank(plan, i)));
+    if (!sends) cost->sent = busiest_by_formula(plan, frame);
     for (int r = 0; r < world && sends; r++) {
         int64_t sent = 0;
         for (int l = 0; l < links; l++) {
@@ -212,7 +220,6 @@ static void price_sends(const dt_plan *plan, const dti_frame *frame, dt_plan_cos
         cost->sent = later(cost->sent, sent);
     }
     for (int l = 0; l < links && !sends; l++) cost->link_sent[l] = links == 1 ? cost->sent : -1;
-    dti_memos_free(memos, plan->step_count);
 }
 
 /* A rank's part of a spec, also of what it holds as the identity of a sum. */
@@ -226,21 +233,25 @@ static int64_t spec_bytes(const dt_spec *spec, int world_rank)
     return bytes;
 }
 
-/* Each step's result seen as a part of the target: what of it is, needs no room of its own. */
-typedef struct between { dti_step *fits; dti_memo **memos; } between;
+/* The plan as one step, and behind it each step's result seen as a part of the target: what of it is, needs no room of
+ * its own. */
+typedef struct between { dti_step *fits; dti_memo **memos; dti_ranks ranks; } between;
 
 static bool between_init(const dt_plan *plan, const dti_frame *frame, between *b)
 {
     b->fits = malloc(((size_t)plan->step_count + 1) * sizeof *b->fits);
     for (int i = 0; b->fits && i < plan->step_count; i++)
-        b->fits[i] = (dti_step){ .from = plan->steps[i].to, .to = plan->to, .summed_ranks = 1 };
-    b->memos = b->fits ? dti_memos_new(frame, b->fits, plan->step_count) : NULL;
-    return b->fits != NULL;
+        b->fits[i + 1] = (dti_step){ .from = plan->steps[i].to, .to = plan->to, .summed_ranks = 1 };
+    if (!b->fits) return false;
+    b->fits[0] = (dti_step){ .from = plan->from, .to = plan->to, .summed_ranks = 1 };
+    b->ranks = dti_ranks_alike(frame, b->fits, plan->step_count + 1);
+    b->memos = dti_memos_new(frame, b->fits, plan->step_count + 1, b->ranks.count);
+    return true;
 }
 
 static void between_fini(const dt_plan *plan, between *b)
 {
-    dti_memos_free(b->memos, plan->step_count);
+    dti_memos_free(b->memos, plan->step_count + 1);
     free(b->fits);
 }
 
@@ -250,9 +261,9 @@ static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, const 
     for (int i = 0; i < plan->step_count; i++) {
         const dti_step *step = &plan->steps[i];
         if (step->stage != stage) continue;
-        dti_memo *memo = b->memos ? b->memos[i] : NULL;
-        int64_t held = dti_step_held(frame, &b->fits[i], memo, rank);
-        bool fits = dti_step_volume(frame, &b->fits[i], memo, rank).kept == held;
+        dti_memo *memo = b->memos ? b->memos[i + 1] : NULL;
+        int64_t held = dti_step_held(frame, &b->fits[i + 1], memo, rank);
+        bool fits = dti_step_volume(frame, &b->fits[i + 1], memo, rank).kept == held;
         if (!fits || step->gives != plan->target->layout->dtype) bytes += held * (int64_t)dt_dtype_bytes(step->gives);
     }
     return bytes;
@@ -264,8 +275,8 @@ static int64_t peak_bytes(const dt_plan *plan, const dti_frame *frame)
     int last = plan->step_count ? plan->steps[plan->step_count - 1].stage : 0;
     between b;
     if (!between_init(plan, frame, &b)) return 0;
-    for (int i = 0; i < dti_plan_ranks(plan); i++) {
-        int rank = dti_plan_rank(plan, i);
+    while (dti_ranks_next(&b.ranks)) {
+        int rank = b.ranks.rank;
         int64_t most = 0, before = 0;
         for (int stage = 0; stage < last; stage++) {
             int64_t after = between_bytes(plan, frame, &b, stage, rank);

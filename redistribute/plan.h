@@ -96,8 +96,7 @@ void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int ra
 /* Sets that were asked for once, for asking about many ranks; per step. NULL, of all or of one: they are too few to be
  * worth it, or memory ran out, and every set is made anew. */
 typedef struct dti_memo dti_memo;
-enum { DTI_MEMO_RANKS = 64 };      /* fewer are not worth it                                                       */
-dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n);
+dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n, int ranks);
 void dti_memos_free(dti_memo **memos, int n);
 
 /* Elements that a rank is to hold after a step, how many of these it holds before. */
@@ -121,6 +120,28 @@ bool dti_step_holds(const dti_frame *frame, const dti_step *step);
 /* The most messages that a rank can get: one from each class of ranks that hold alike. */
 int64_t dti_step_messages(const dti_step *step);
 dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
+
+/* Does what is asked of a rank and its copies divide evenly among them? */
+bool dti_step_sends_evenly(const dti_frame *frame, const dti_step *step, int rank);
+
+/* ---- ranks that are alike (alike.c) ------------------------------------------------------------------------------ *
+ * Whoever counts over all ranks of some steps looks at these: for (dti_ranks r = ...; dti_ranks_next(&r);).          */
+
+typedef struct dti_ranks {
+    int rank;                      /* to look at, after dti_ranks_next                                             */
+    int64_t times;                 /* how many ranks it stands for, itself among them                              */
+    int count, at;                 /* the rest is the iterator's: how many to go through, which is next            */
+    bool all;                      /* every rank of either end                                                     */
+    const dti_holding *from, *to;
+    int axis_count;
+    dti_axis axes[DTI_MAX_AXES];
+} dti_ranks;
+
+dti_ranks dti_ranks_all(const dti_step *steps, int n);
+/* Ranks that stand for all in what they hold, keep and receive in n > 0 steps; and also in what they send. */
+dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n);
+dti_ranks dti_ranks_sending_alike(const dti_frame *frame, const dti_step *steps, int n);
+bool dti_ranks_next(dti_ranks *ranks);
 
 /* ---- choosing (route.c), bounds (bound.c), names (name.c) -------------------------------------------------------- */
 

@@ -27,10 +27,9 @@ static int64_t route_ns(const dti_search *s, const dti_route *route)
 static int64_t busiest_sender(const dti_search *s, const dti_route *route)
 {
     int64_t most = 0;
-    for (int r = 0; r < dti_plan_ranks(s->plan); r++) {
+    for (dti_ranks r = dti_ranks_sending_alike(&s->frame, route->steps, route->step_count); dti_ranks_next(&r);) {
         int64_t sent = 0;
-        for (int i = 0; i < route->step_count; i++)
-            sent += dti_step_sent(&s->frame, &route->steps[i], NULL, dti_plan_rank(s->plan, r));
+        for (int i = 0; i < route->step_count; i++) sent += dti_step_sent(&s->frame, &route->steps[i], NULL, r.rank);
         if (sent > most) most = sent;
     }
     return most;
@@ -181,8 +180,8 @@ static int64_t largest_part(const dti_search *s)
 {
     dti_step step = { .from = &s->from->holding, .to = &s->to->holding };
     int64_t most = 0;
-    for (int i = 0; i < step.from->ranks; i++) {
-        int64_t held = dti_step_held(&s->frame, &step, NULL, dti_holding_member(step.from, i));
+    for (dti_ranks r = dti_ranks_alike(&s->frame, &step, 1); dti_ranks_next(&r);) {
+        int64_t held = dti_step_held(&s->frame, &step, NULL, r.rank);
         if (held > most) most = held;
     }
     return most * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);

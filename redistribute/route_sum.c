@@ -16,15 +16,16 @@ static uint32_t free_atoms(const dti_search *s, const dti_room *from)
         & ~(dti_frame_closed(&s->frame, &from->holding) | dti_frame_closed(&s->frame, &s->to->holding) | s->kept);
 }
 
-/* Where elements are summed, as far as some atoms decide: by a rank that holds a contribution. */
-static dti_room *sum_at_source(dti_search *s, const dti_room *from, uint32_t atoms)
+/* Where elements are summed, as far as they are not summed along other atoms later: by a rank that holds a
+ * contribution. Some atoms share out what they may. */
+static dti_room *sum_at_source(dti_search *s, const dti_room *from, uint32_t later, uint32_t sharing)
 {
     dti_room *room = dti_search_room(s), target;
     dti_room_copy(room, &from->holding);
     dti_room_copy(&target, &s->to->holding);
-    dti_frame_open(&s->frame, ~atoms | dti_frame_closed(&s->frame, &from->holding), &target);
+    dti_frame_open(&s->frame, later | dti_frame_closed(&s->frame, &from->holding), &target);
     dti_room_carve_all(room, &target.holding);
-    dti_frame_share(&s->frame, free_atoms(s, from) & atoms, room);
+    dti_frame_share(&s->frame, free_atoms(s, from) & sharing, room);
     return room;
 }
 
@@ -45,14 +46,15 @@ static dti_room *append_sums(dti_search *s, dti_route *route, bool by_link)
 {
     dti_room *from = s->from;
     if (!by_link || !s->frame.aligned) {
-        dti_room *to = sum_at_source(s, from, dti_frame_all(&s->frame));
+        dti_room *to = sum_at_source(s, from, 0, dti_frame_all(&s->frame));
         dti_search_add(s, route, &s->frame, from, to, true, s->summed);
         return to;
     }
     for (int level = s->plan->topology->level_count - 1; level >= 0; level--) {
         uint32_t atoms = dti_frame_inside(&s->frame, level - 1) & ~dti_frame_inside(&s->frame, level);
         if (!(atoms & s->summed)) continue;
-        dti_room *to = sum_at_source(s, from, atoms);
+        uint32_t later = s->summed & ~dti_frame_inside(&s->frame, level - 1);
+        dti_room *to = sum_at_source(s, from, later, atoms);
         dti_search_add(s, route, &s->frame, from, to, true, s->summed & atoms);
         from = to;
     }

@@ -135,8 +135,8 @@ int dti_route_stage(const dti_route *route)
 
 bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 {
-    for (int i = 0; i < step->to->ranks; i++) {
-        dti_volume v = dti_step_volume(frame, step, NULL, dti_holding_member(step->to, i));
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1); dti_ranks_next(&r);) {
+        dti_volume v = dti_step_volume(frame, step, NULL, r.rank);
         if (v.to * step->summed_ranks > v.kept) return true;
     }
     return false;
@@ -144,7 +144,7 @@ bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 
 bool dti_step_holds(const dti_frame *frame, const dti_step *step)
 {
-    for (int i = 0; i < step->to->ranks; i++)
-        if (dti_step_volume(frame, step, NULL, dti_holding_member(step->to, i)).to) return true;
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1); dti_ranks_next(&r);)
+        if (dti_step_volume(frame, step, NULL, r.rank).to) return true;
     return false;
 }

@@ -60,7 +60,7 @@ void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int ra
 
 /* ---- memo -------------------------------------------------------------------------------------------------------- */
 
-enum { MAX_MEMO_SETS = 1 << 16 };
+enum { MAX_MEMO_SETS = 1 << 16, FEW_RANKS = 64 };
 
 typedef struct memo_side {         /* one holding's sets along one block                                           */
     int axis_count, size;          /* size: how many values its axes' digits take together                         */
@@ -125,7 +125,6 @@ static void memo_free(dti_memo *memo)
 
 static dti_memo *memo_new(const dti_frame *frame, const dti_step *step)
 {
-    if (step->to->ranks < DTI_MEMO_RANKS) return NULL;
     dti_memo *memo = calloc(1, sizeof *memo);
     if (!memo) return NULL;
     memo->frame = frame;
@@ -138,8 +137,9 @@ static dti_memo *memo_new(const dti_frame *frame, const dti_step *step)
     return NULL;
 }
 
-dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n)
+dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n, int ranks)
 {
+    if (ranks < FEW_RANKS) return NULL;
     dti_memo **memos = calloc((size_t)n + 1, sizeof *memos);
     for (int i = 0; memos && i < n; i++) memos[i] = memo_new(frame, &steps[i]);
     return memos;
