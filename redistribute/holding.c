@@ -255,7 +255,40 @@ static bool restricts(const dti_holding *holding, int at, int last)
     return false;
 }
 
-/* Carve a set by carve number `at` and those behind it, once for each piece of the rank. */
+/* Is anything shared by count from a carve on? Then pieces must be carved one by one. */
+static bool counts(const dti_holding *holding, int at, int last)
+{
+    while (at < last && holding->carves[at].size) at++;
+    return at < last;
+}
+
+/* All pieces of a factor that the rank has, as one set. */
+static void factor_pieces(const chain *c, const dti_carve *carve, dti_set *out)
+{
+    int64_t period = carve->size * carve->inner, count = combinations(c->holding, carve);
+    dti_set once;
+    dti_set_init(&once);
+    for (int64_t i = 0; i < count; i++)
+        factor_piece(carve, period, piece_of(c->holding, carve, c->rank, i), &once);
+    dti_set_repeat(&once, period, 0, period ? c->n / period : 0, out);
+    dti_set_fini(&once);
+}
+
+static void carve_on(const chain *c, int at, const dti_set *set);
+
+static void carve_at_once(const chain *c, int at, const dti_set *set)
+{
+    dti_set pieces, part;
+    dti_set_init(&pieces);
+    dti_set_init(&part);
+    factor_pieces(c, &c->holding->carves[at], &pieces);
+    dti_set_intersect(set, &pieces, &part);
+    carve_on(c, at + 1, &part);
+    dti_set_fini(&pieces);
+    dti_set_fini(&part);
+}
+
+/* Carve a set by carve number `at` and those behind it. */
 static void carve_on(const chain *c, int at, const dti_set *set)
 {
     while (at < c->last && !restricts(c->holding, at, c->last)) at++;
@@ -263,6 +296,10 @@ static void carve_on(const chain *c, int at, const dti_set *set)
         const dti_interval *v = dti_set_at(set);
         for (int i = 0; i < set->n; i++) dti_set_scatter(c->out, v[i].lo, v[i].hi);
         c->out->lost |= set->lost;
+        return;
+    }
+    if (!counts(c->holding, at, c->last)) {
+        carve_at_once(c, at, set);
         return;
     }
     const dti_carve *carve = &c->holding->carves[at];
