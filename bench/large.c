@@ -22,6 +22,8 @@ static const struct change { const char *source, *target; } changes[] = {
     { "dp:P", "" },
     { "dp:P", "dp:S(0)" },
     { "dp:P,tp:S(0)", "dp:S(1),tp:S(0)" },
+    { "tp:P", "dp:P,tp:S(0)" },
+    { "dp:P,tp:P", "dp:S(0)" },
 };
 
 typedef struct clockwork {         /* lines in the order of their first measurement                                */

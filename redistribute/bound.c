@@ -133,9 +133,11 @@ static int64_t grouped_mean(const bounding *bound, int n)
 
 /* ---- bounds ------------------------------------------------------------------------------------------------------ */
 
-static void without_sums(const bounding *bound, int64_t *total, int64_t *busiest)
+/* A plan of one step is the step between its ends. */
+static void without_sums(const bounding *bound, const dti_moves *planned, int64_t *total, int64_t *busiest)
 {
-    dti_moves moves = dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1);
+    bool one = bound->plan->step_count == 1;
+    dti_moves moves = one ? *planned : dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1);
     *total = moves.total;
     *busiest = moves.received;
 }
@@ -183,19 +185,19 @@ static void across(const bounding *bound, int64_t *total, int64_t *busiest)
     if (least > *busiest) *busiest = least;
 }
 
-void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total, int64_t *busiest)
+void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, const dti_moves *moves, int64_t *total,
+                    int64_t *busiest)
 {
     *total = *busiest = 0;
     if (plan->step_count == 0) return;
     if (plan->mapped) {            /* every rank receives what it lacks, and nothing else                          */
-        dti_moves moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
-        *total = moves.total;
-        *busiest = moves.received;
+        *total = moves->total;
+        *busiest = moves->received;
         return;
     }
     bounding bound = make_bound(plan, frame);
     bool sums = contributors(frame) > 1;
-    if (!sums) without_sums(&bound, total, busiest);
+    if (!sums) without_sums(&bound, moves, total, busiest);
     else if (frame->regular) with_sums(&bound, total, busiest);
     else across(&bound, total, busiest);
     dti_memos_free(bound.memo, 1);

@@ -233,32 +233,44 @@ static int64_t spec_bytes(const dt_spec *spec, int world_rank)
     return bytes;
 }
 
-/* The plan as one step, and behind it each step's result seen as a part of the target: what of it is, needs no room of
- * its own. */
-typedef struct between { dti_step *fits; dti_memo **memos; dti_ranks ranks; } between;
+/* The results of all stages but the last, seen as parts of the target: what of them is, needs no room of its own. */
+typedef struct between {
+    int n;                         /* steps before the last stage                                                  */
+    dti_step *fits;                /* the source as it is, a step for each result, the target as it is             */
+    dti_memo **memos;
+    dti_ranks ranks;
+} between;
+
+static int steps_before_last(const dt_plan *plan)
+{
+    int n = 0, last = plan->step_count ? plan->steps[plan->step_count - 1].stage : 0;
+    while (n < plan->step_count && plan->steps[n].stage < last) n++;
+    return n;
+}
 
 static bool between_init(const dt_plan *plan, const dti_frame *frame, between *b)
 {
-    b->fits = malloc(((size_t)plan->step_count + 1) * sizeof *b->fits);
-    for (int i = 0; b->fits && i < plan->step_count; i++)
-        b->fits[i + 1] = (dti_step){ .from = plan->steps[i].to, .to = plan->to, .summed_ranks = 1 };
+    b->n = steps_before_last(plan);
+    b->fits = malloc(((size_t)b->n + 2) * sizeof *b->fits);
     if (!b->fits) return false;
-    b->fits[0] = (dti_step){ .from = plan->from, .to = plan->to, .summed_ranks = 1 };
-    b->ranks = dti_ranks_alike(frame, b->fits, plan->step_count + 1);
-    b->memos = dti_memos_new(frame, b->fits, plan->step_count + 1, b->ranks.count);
+    b->fits[0] = (dti_step){ .from = plan->from, .to = plan->from };
+    for (int i = 0; i < b->n; i++) b->fits[i + 1] = (dti_step){ .from = plan->steps[i].to, .to = plan->to };
+    b->fits[b->n + 1] = (dti_step){ .from = plan->to, .to = plan->to };
+    b->ranks = dti_ranks_alike(frame, b->fits, b->n + 2);
+    b->memos = dti_memos_new(frame, b->fits, b->n + 1, b->ranks.count);
     return true;
 }
 
-static void between_fini(const dt_plan *plan, between *b)
+static void between_fini(between *b)
 {
-    dti_memos_free(b->memos, plan->step_count + 1);
+    dti_memos_free(b->memos, b->n + 1);
     free(b->fits);
 }
 
 static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, const between *b, int stage, int rank)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < plan->step_count; i++) {
+    for (int i = 0; i < b->n; i++) {
         const dti_step *step = &plan->steps[i];
         if (step->stage != stage) continue;
         dti_memo *memo = b->memos ? b->memos[i + 1] : NULL;
@@ -272,20 +284,19 @@ static int64_t between_bytes(const dt_plan *plan, const dti_frame *frame, const 
 static int64_t peak_bytes(const dt_plan *plan, const dti_frame *frame)
 {
     int64_t peak = 0;
-    int last = plan->step_count ? plan->steps[plan->step_count - 1].stage : 0;
     between b;
     if (!between_init(plan, frame, &b)) return 0;
     while (dti_ranks_next(&b.ranks)) {
         int rank = b.ranks.rank;
         int64_t most = 0, before = 0;
-        for (int stage = 0; stage < last; stage++) {
+        for (int stage = 0; b.n && stage <= plan->steps[b.n - 1].stage; stage++) {
             int64_t after = between_bytes(plan, frame, &b, stage, rank);
             most = later(most, before + after);
             before = after;
         }
         peak = later(peak, spec_bytes(plan->source, rank) + spec_bytes(plan->target, rank) + most);
     }
-    between_fini(plan, &b);
+    between_fini(&b);
     return peak;
 }
 
@@ -297,14 +308,14 @@ int dti_stage_steps(const dt_plan *plan, int first)
     return n;
 }
 
-static double time_us(const dt_plan *plan, const dti_frame *frame)
+static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_moves *all)
 {
     dti_price prices[DT_MAX_LINKS];
     int64_t ns = 0;
     dti_price_table(plan->topology, prices);
     for (int i = 0, n; i < plan->step_count; i += n) {
         n = dti_stage_steps(plan, i);
-        dti_moves moves = dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+        dti_moves moves = n == plan->step_count ? *all : dti_route_moves(frame, plan->topology, &plan->steps[i], n);
         int64_t messages = 0;
         for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
         if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
@@ -321,11 +332,11 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
     cost->total = moves.total;
     cost->link_count = plan->topology->level_count;
     memcpy(cost->link_bytes, moves.link, sizeof cost->link_bytes);
-    dti_plan_bound(plan, &frame, &cost->total_bound, &cost->lower_bound);
+    dti_plan_bound(plan, &frame, &moves, &cost->total_bound, &cost->lower_bound);
     cost->ratio = cost->lower_bound ? (double)cost->bytes / (double)cost->lower_bound : 1;
     price_sends(plan, &frame, cost);
     cost->peak_bytes = peak_bytes(plan, &frame);
-    cost->time_us = time_us(plan, &frame);
+    cost->time_us = time_us(plan, &frame, &moves);
 }
 
 dt_plan_cost dt_plan_price(const dt_plan *plan)

@@ -150,8 +150,9 @@ typedef struct dti_search dti_search;
 size_t dti_search_bytes(void);
 /* The best chain of steps for a goal, in arena memory. false and the error on failure. */
 bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *search);
-/* Lower bounds on the bytes that all ranks, and the busiest, receive. */
-void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, int64_t *total, int64_t *busiest);
+/* Lower bounds on the bytes that all ranks, and the busiest, receive; moves: what the plan moves. */
+void dti_plan_bound(const dt_plan *plan, const dti_frame *frame, const dti_moves *moves, int64_t *total,
+                    int64_t *busiest);
 /* The collective whose work a step is, as far as its axes tell. */
 dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
 /* The steps as users see them. false and the error when memory ran out. */
