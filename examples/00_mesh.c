@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A mesh names the ways in which ranks are grouped. This prints a mesh of 8 ranks, its views (slice, select, flatten,
- * split: the same ranks, named otherwise), and which link each mesh dim runs over. Nothing is communicated: the context
- * is dry.
+ * split: the same ranks, named otherwise), and which link each mesh dim runs over. For that nothing is communicated: the
+ * context is dry. Then the ranks of the mesh are threads, and each asks where it is and what it holds.
  *
  * Run: ./00_mesh --dt-mesh=dp=2,tp=4 --dt-topology=node=2,gpu=4
  *      ./00_mesh --dt-mesh=dp=4,tp=2                  other sizes for the same two names
@@ -10,7 +10,7 @@
  *      ./00_mesh --help                               the options */
 #include <stdio.h>
 
-#include <dtensor/mesh.h>
+#include <dtensor/tensor.h>
 
 /* ---- printing a mesh -------------------------------------------------------------------------------------------- */
 
@@ -87,26 +87,55 @@ static void show_links(dt_mesh *mesh)
 
 /* ---- main ------------------------------------------------------------------------------------------------------- */
 
-static void run(dt_context *ctx)
+/* ---- with data -------------------------------------------------------------------------------------------------- */
+
+/* Each rank of the mesh is a thread and runs this. A tensor of as many elements as there are ranks, split over all mesh
+ * dims, leaves one element on each. */
+static dt_status with_data(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, arg);
+    char text[64];
+    snprintf(text, sizeof text, "i32[%d]@%s:S(0),%s:S(0)", dt_mesh_size(mesh, NULL), dt_mesh_dim_name(mesh, 0),
+             dt_mesh_dim_name(mesh, 1));
+    dt_tensor *own = dt_arange(dt_spec_parse(mesh, text), 0, 1);
+    const int32_t *element = dt_tensor_data(own);
+    if (element && *element != dt_mesh_coord(mesh, NULL)) return dt_context_fail(ctx, DT_ERR_STATE, "not its own");
+    const char *all = dt_tensor_text(own);                              /* collective: every rank calls it */
+    dt_print(ctx, "\nas threads, each with the element of its own number:\n%s", all);
+    return dt_context_status(ctx);
+}
+
+static dt_status run_with_data(dt_context *dry)
+{
+    char error[256], mesh[64];
+    snprintf(mesh, sizeof mesh, "%s", dt_mesh_text(dt_mesh_create(dry, "dp,tp")));
+    dt_status status = dt_launch_threads(dt_rank_count(dry), with_data, mesh, error, sizeof error);
+    if (status) fprintf(stderr, "00_mesh: %s\n", error);
+    return status;
+}
+
+static bool run(dt_context *ctx)
 {
     if (!dt_options_done(ctx)) {                                        /* --help, or an option nobody asks for */
         if (!dt_context_status(ctx)) fputs(dt_options_help(ctx), stdout);
-        return;
+        return false;
     }
     dt_mesh *mesh = dt_mesh_create(ctx, "dp,tp");                       /* names here, sizes from the run */
-    if (!mesh) return;
+    if (!mesh) return false;
     show_mesh(mesh);
     show_views(mesh);
     show_links(mesh);
+    return dt_context_status(ctx) == DT_OK;
 }
 
 int main(int argc, char **argv)
 {
     dt_context *ctx = dt_context_dry(8);
     dt_options_read(ctx, &argc, &argv);
-    run(ctx);
+    bool shown = run(ctx);
     dt_status status = dt_context_status(ctx);                          /* the first error of all these calls */
     if (status) fprintf(stderr, "00_mesh: %s\n", dt_context_error(ctx));
+    else if (shown) status = run_with_data(ctx);
     dt_context_destroy(&ctx);
     return status ? 1 : 0;
 }
