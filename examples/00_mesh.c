@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A mesh names the ways in which ranks are grouped. This prints a mesh of 8 ranks, its views (slice, select, flatten,
- * split: the same ranks, named otherwise), and which link each mesh dim runs over. For that nothing is communicated: the
- * context is dry. Then the ranks of the mesh are threads, and each asks where it is and what it holds.
+ * split: the same ranks, named otherwise), and which link each mesh dim runs over. For that nothing is communicated:
+ * the context is dry. Then the ranks of the mesh are threads, and each asks where it is and what it holds.
  *
  * Run: ./00_mesh --dt-mesh=dp=2,tp=4 --dt-topology=node=2,gpu=4
  *      ./00_mesh --dt-mesh=dp=4,tp=2                  other sizes for the same two names

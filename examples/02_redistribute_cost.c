@@ -6,8 +6,8 @@
  *
  *   all-gather, reduce-scatter   (n-1)/n M       all-reduce   2 (n-1)/n M       all-to-all   (n-1)/n of a rank's part
  *
- * Sizes are those of a layer of Llama-3 70B: b = 1, s = 4096, h = 8192, F = 28672, 64 heads of 128. Then 8 ranks of this
- * process carry each row out on a smaller tensor, and every one compares what it received with what was planned for it.
+ * Sizes are those of a layer of Llama-3 70B: b = 1, s = 4096, h = 8192, F = 28672, 64 heads of 128. Then 8 ranks of
+ * this process carry each row out on a smaller tensor, and every one compares what it received with the plan.
  *
  * Run: ./02_redistribute_cost
  *      ./02_redistribute_cost --dt-topology=node=2,gpu=4    two hosts: other plans and times, no more bytes */
@@ -168,7 +168,7 @@ static dt_status run_with_data(void)
     char error[256];
     dt_status status = dt_launch_threads(8, with_data, NULL, error, sizeof error);
     if (status) fprintf(stderr, "02_redistribute_cost: %s\n", error);
-    else printf("carried out by 8 ranks on smaller tensors: the same values, and each rank received what was planned\n");
+    else printf("carried out by 8 ranks on smaller tensors: the values stay, each rank received what was planned\n");
     return status;
 }
 
