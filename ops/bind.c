@@ -67,7 +67,7 @@ static product_text text_of(const dti_rule *rule, const dti_term *term, int dim)
     return out;
 }
 
-/* ---- how many dims ------------------------------------------------------------------------------------------------ */
+/* ---- how many dims ----------------------------------------------------------------------------------------------- */
 
 static bool refuse_dims(const binding *b, int operand)
 {
@@ -97,7 +97,7 @@ static bool count_dims(binding *b)
     return true;
 }
 
-/* ---- "..." -------------------------------------------------------------------------------------------------------- */
+/* ---- "..." ------------------------------------------------------------------------------------------------------- */
 
 /* Which dim of an operand lies under dim i of "..."; negative: none, it has fewer. */
 static int batch_dim(const dti_bound *bound, int operand, int i)
@@ -173,7 +173,7 @@ static bool bind_batch(binding *b)
     return true;
 }
 
-/* ---- sizes of letters --------------------------------------------------------------------------------------------- */
+/* ---- sizes of letters -------------------------------------------------------------------------------------------- */
 
 static bool set_size(binding *b, int letter, int64_t size, int from)
 {
@@ -340,7 +340,7 @@ static bool bind_letters(binding *b)
     return take_attributes(b) && for_dims(b, take_plain, NULL) && take_products(b) && all_known(b);
 }
 
-/* ---- factors of letters ------------------------------------------------------------------------------------------- */
+/* ---- factors of letters ------------------------------------------------------------------------------------------ */
 
 typedef struct factors { int n; int64_t size[DT_MAX_FACTORS]; int8_t owner[DT_MAX_FACTORS]; } factors;
 
@@ -472,7 +472,7 @@ static bool bind_factors(binding *b)
     return true;
 }
 
-/* ---- tensors as their letters make them --------------------------------------------------------------------------- */
+/* ---- tensors as their letters make them -------------------------------------------------------------------------- */
 
 typedef struct tensor { const dti_term *term; int batch, operand; } tensor; /* operand -1: a result                */
 
@@ -560,7 +560,7 @@ dt_shape dti_bound_shape(const dti_rule *rule, const dti_bound *bound, int resul
     return shape;
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static bool multiply(int64_t *product, int64_t size)
 {
@@ -608,7 +608,7 @@ bool dti_rule_bind(dt_context *ctx, const dti_rule *rule, const dti_call *call, 
     return count_dims(&b) && bind_batch(&b) && bind_letters(&b) && bind_factors(&b) && fits(&b);
 }
 
-/* ---- small things ------------------------------------------------------------------------------------------------- */
+/* ---- small things ------------------------------------------------------------------------------------------------ */
 
 void dti_form_of_shape(dt_shape shape, dti_form *form)
 {

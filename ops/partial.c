@@ -18,7 +18,7 @@ typedef struct judging {
     uint32_t split, partial;           /* operands that are S, P                                                   */
 } judging;
 
-/* ---- texts -------------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 typedef struct short_text { char text[32]; } short_text;
 
@@ -78,7 +78,7 @@ void dti_put_strategy(dti_pen *pen, const dti_rule *rule, const dti_bound *bound
     }
 }
 
-/* ---- operands in sets --------------------------------------------------------------------------------------------- */
+/* ---- operands in sets -------------------------------------------------------------------------------------------- */
 
 static int first_of(uint32_t operands)
 {
@@ -110,7 +110,7 @@ static uint32_t reduced_results(const dti_rule *rule, const dti_bound *bound, in
     return bound->letter[letter].operands ? all & ~bound->letter[letter].results : 0;
 }
 
-/* ---- what is split ------------------------------------------------------------------------------------------------ */
+/* ---- what is split ----------------------------------------------------------------------------------------------- */
 
 static bool take_split(judging *j, int operand)
 {
@@ -184,7 +184,7 @@ static bool operands_agree(const judging *j)
 
 static bool split_is_legal(const judging *j) { return j->factor < 0 || (kernel_splits(j) && operands_agree(j)); }
 
-/* ---- what is partial ---------------------------------------------------------------------------------------------- */
+/* ---- what is partial --------------------------------------------------------------------------------------------- */
 
 static bool is_extreme(dti_place place)
 {
@@ -210,12 +210,12 @@ static bool partials_are_legal(const judging *j)
     return true;
 }
 
-/* ---- results of splits -------------------------------------------------------------------------------------------- */
+/* ---- results of splits ------------------------------------------------------------------------------------------- */
 
 static dti_place partial_place(dti_partial kind) { return (dti_place){ DTI_PLACE_P, (int8_t)kind, 0 }; }
 
-/* S where the result has the factor; else P, where it hangs on operands that have it. Kernels divide by global sizes, so
- * pieces of an average are sums. */
+/* S where the result has the factor; else P, where it hangs on operands that have it. Kernels divide by global sizes,
+ * so pieces of an average are sums. */
 static dti_place split_place(const judging *j, int result, bool depends)
 {
     if (j->factor < 0) return (dti_place){ 0 };
@@ -234,7 +234,7 @@ static void say_split(const judging *j)
     else say(j, "%s is split and stays so", factor.text);
 }
 
-/* ---- rows of none ------------------------------------------------------------------------------------------------- */
+/* ---- rows of none ------------------------------------------------------------------------------------------------ */
 
 static bool judge_none(const judging *j)
 {
@@ -243,7 +243,7 @@ static bool judge_none(const judging *j)
     return true;
 }
 
-/* ---- polynomial rows ---------------------------------------------------------------------------------------------- */
+/* ---- polynomial rows --------------------------------------------------------------------------------------------- */
 
 typedef enum summand {                 /* what a monomial is along the mesh dim                                    */
     SUMMAND_ABSENT, SUMMAND_R, SUMMAND_SPLIT, SUMMAND_SUM, SUMMAND_AVG
@@ -418,7 +418,7 @@ static bool judge_polynomial(const judging *j)
     return true;
 }
 
-/* ---- trends ------------------------------------------------------------------------------------------------------- */
+/* ---- trends ------------------------------------------------------------------------------------------------------ */
 
 /* How the value goes with an operand; DTI_TREND_NONE: both ways, or nothing says. */
 static dti_trend trend_of(const dti_rule *rule, int operand)
@@ -480,7 +480,7 @@ static bool judge_trend(const judging *j, int operand)
     return true;
 }
 
-/* ---- the front door ----------------------------------------------------------------------------------------------- */
+/* ---- the front door ---------------------------------------------------------------------------------------------- */
 
 static int first_extreme(const judging *j)
 {
@@ -505,7 +505,7 @@ bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strate
     return rule->monomial_count ? judge_polynomial(&j) : judge_none(&j);
 }
 
-/* ---- all strategies ----------------------------------------------------------------------------------------------- */
+/* ---- all strategies ---------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     const dti_rule *rule;

@@ -13,8 +13,9 @@
  *    as it is. P(avg) beside P(sum) is divided by the ranks (*rescale*).
  *  - An operand in no monomial is R or S, never P. What a polynomial row keeps ("|") hangs on such operands alone.
  *  - A "none" row takes no P(sum), P(avg). Its reductions are outermost: sum over k of some f(x), not f of a sum.
- *  - P(max), P(min) pass a row marked rising, swapped where the operand falls: one operand is P, all others R. Not where
- *    that operand has a "!" letter, which mixes elements, nor a letter reduced by another kind, nor with kept results.
+ *  - P(max), P(min) pass a row marked rising, swapped where the operand falls: one operand is P, all others R. Not
+ *    where that operand has a "!" letter, which mixes elements, nor a letter reduced by another kind, nor where results
+ *    are kept.
  *  - P(prod) is reduced first.
  *  - A new letter is split where it is asked for, and all operands are R. */
 #ifndef DTI_OPS_PARTIAL_H

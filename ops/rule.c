@@ -219,7 +219,8 @@ static bool scan_operands(reading *r)
     side s = { rule->operand, 0, rule->operand_count, false };
     dti_scan_space(&r->scan);
     const char *at = r->scan.at;
-    if (s.max == 0 && strncmp(at, "->", 2) != 0) return dti_scan_expected(&r->scan, "\"->\", for there are no operands");
+    if (s.max == 0 && strncmp(at, "->", 2) != 0)
+        return dti_scan_expected(&r->scan, "\"->\", for there are no operands");
     if (s.max > 0 && !scan_terms(r, &s)) return false;
     at = r->scan.at;
     if (!dti_scan_text(&r->scan, "->")) return dti_scan_expected(&r->scan, behind_term(&s));
@@ -241,7 +242,7 @@ static bool scan_results(reading *r)
     return dti_scan_end(&r->scan, rule->kept_count ? "a letter, \"(\", \",\" or the end" : behind_term(&s));
 }
 
-/* ---- what letters are over all terms ------------------------------------------------------------------------------ */
+/* ---- what letters are over all terms ----------------------------------------------------------------------------- */
 
 static void note_letters(dti_rule *rule)
 {
@@ -298,8 +299,8 @@ static bool scan_factors(reading *r, dti_monomial *monomial)
         int operand;
         if (!scan_operand(r, &word, &operand)) return false;
         if (monomial->operands >> operand & 1)
-            return dti_scan_fail(&r->scan, DT_ERR_PARSE, word.text, "\"%.*s\" twice in one monomial is not linear in it",
-                                 word.n, word.text);
+            return dti_scan_fail(&r->scan, DT_ERR_PARSE, word.text,
+                                 "\"%.*s\" twice in one monomial is not linear in it", word.n, word.text);
         monomial->operands |= 1u << operand;
         dti_scan_space(&r->scan);
     } while (is_letter(*r->scan.at));
@@ -339,10 +340,11 @@ static bool scan_sum(reading *r)
 
 static bool scan_saved(reading *r)
 {
+    const char *at = r->scan.at;
     dti_word word;
     int operand;
     if (dti_scan_text(&r->scan, "result")) {
-        if (r->rule->saves_result) return dti_scan_fail(&r->scan, DT_ERR_PARSE, r->scan.at - 6, "result is saved twice");
+        if (r->rule->saves_result) return dti_scan_fail(&r->scan, DT_ERR_PARSE, at, "result is saved twice");
         r->rule->saves_result = 1;
         return true;
     }
@@ -415,7 +417,7 @@ bool dti_rule_parse(dt_context *ctx, const dti_row_text *text, dti_rule *rule)
     return scan_polynomial(&r);
 }
 
-/* ---- what follows from a row -------------------------------------------------------------------------------------- */
+/* ---- what follows from a row ------------------------------------------------------------------------------------- */
 
 uint32_t dti_rule_saves(const dti_rule *rule)
 {

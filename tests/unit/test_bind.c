@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rules bound to shapes: sizes and factors of letters, what broadcasts, what is taken apart, results, and what is refused
- * in which words. */
+ * Rules bound to shapes: sizes and factors of letters, what broadcasts, what is taken apart, results, and what is
+ * refused in which words. */
 #include <string.h>
 
 #include "bound.h"
@@ -20,7 +20,7 @@ static const dti_row_text attention = { "attention(q, k, v)",
                                         "v, saves q k v" };
 static const dti_row_text unfold = { "unfold(x)", "... (p q) -> ... p q", "x" };
 
-/* ---- what is bound, as text: "k=30(5 6) ...[0]=3~b" ---------------------------------------------------------------- *
+/* ---- what is bound, as text: "k=30(5 6) ...[0]=3~b" --------------------------------------------------------------- *
  * ~b: b is stretched over it. !b: b clashes.                                                                        */
 
 static void put_marks(dti_pen *pen, const dti_rule *rule, char mark, uint32_t operands)
@@ -62,7 +62,7 @@ static const char *results_text(const bound_parts *parts, char *room)
     return room;
 }
 
-/* ---- what fits ---------------------------------------------------------------------------------------------------- */
+/* ---- what fits --------------------------------------------------------------------------------------------------- */
 
 typedef struct bind_row { bound_call call; const char *letters, *results; } bind_row;
 
@@ -153,7 +153,7 @@ static void shapes_that_fit(void)
     dt_context_destroy(&ctx);
 }
 
-/* ---- what holds of every bound rule ------------------------------------------------------------------------------- */
+/* ---- what holds of every bound rule ------------------------------------------------------------------------------ */
 
 static void expect_letters(const bound_parts *parts, const char *what)
 {
@@ -252,7 +252,7 @@ static void forms_of_shapes(void)
     expect(form.dtype == 0 && form.split_first[3] == 0, "nothing else");
 }
 
-/* ---- refused ------------------------------------------------------------------------------------------------------ */
+/* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 typedef struct refusal { bound_call call; dt_status status; const char *message; } refusal;
 
@@ -341,7 +341,8 @@ static void long_calls(void)
                           "...,...,...,...,...,...,...,...,...,...,...,...,...,...,...,... -> ...", "a" },
                         shapes, NULL, NULL };
     expect(!bound_make(ctx, &call, &parts), "long");
-    expect_error(ctx, DT_ERR_SHAPE, "...: expected leading dims that broadcast, got 1000000000000000 in o and 2 in p", "long");
+    expect_error(ctx, DT_ERR_SHAPE, "...: expected leading dims that broadcast, got 1000000000000000 in o and 2 in p",
+                 "long");
     dt_context_destroy(&ctx);
 }
 
