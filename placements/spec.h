@@ -7,6 +7,7 @@
 
 #include <dtensor/spec.h>
 
+#include "core/pen.h"
 #include "core/scan.h"
 #include "placements/layout.h"
 
@@ -50,6 +51,8 @@ bool dti_scan_sizes(dti_scan *scan, dti_form *form);
 bool dti_scan_placements(dti_scan *scan, const dt_mesh *mesh, const dti_form *base, dti_form *form);
 /* Canonical text of a normal form into arena memory; *placements points behind its @. NULL: memory ran out. */
 const char *dti_form_text(const dti_form *form, const dt_mesh *mesh, const char **placements);
+/* The sizes of a form, "[(2 14336),8192]". */
+void dti_put_sizes(dti_pen *pen, const dti_form *form);
 /* Fail unless elements and bytes of all sizes fit 63 bits. */
 bool dti_form_fits(dti_scan *scan, const dti_form *form);
 

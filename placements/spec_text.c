@@ -217,6 +217,16 @@ static void put_size(dti_pen *pen, const dti_form *form, int dim)
     dti_put(pen, "%s", last - first > 1 ? ")" : "");
 }
 
+void dti_put_sizes(dti_pen *pen, const dti_form *form)
+{
+    dti_put(pen, "[");
+    for (int d = 0; d < form->dim_count; d++) {
+        dti_put(pen, "%s", d ? "," : "");
+        put_size(pen, form, d);
+    }
+    dti_put(pen, "]");
+}
+
 static int dim_of_factor(const dti_form *form, int factor)
 {
     int dim = 0;
@@ -263,12 +273,8 @@ static void put_placements(dti_pen *pen, const dti_form *form, const dt_mesh *me
 /* Returns where the placements begin: the end of the text where there are none. */
 static size_t put_form(dti_pen *pen, const dti_form *form, const dt_mesh *mesh)
 {
-    dti_put(pen, "%s[", dt_dtype_text((dt_dtype)form->dtype));
-    for (int d = 0; d < form->dim_count; d++) {
-        dti_put(pen, "%s", d ? "," : "");
-        put_size(pen, form, d);
-    }
-    dti_put(pen, "]");
+    dti_put(pen, "%s", dt_dtype_text((dt_dtype)form->dtype));
+    dti_put_sizes(pen, form);
     size_t end = pen->at;
     dti_put(pen, "@");
     size_t placements = pen->at;

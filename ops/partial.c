@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Legality along one mesh dim. A row is judged in one of three ways: a P(max) or P(min) passes a trend; a "none" row
+ * takes splits alone; a polynomial row takes splits and sums, monomial by monomial. Invariant: what is called legal
+ * gives the one-rank result, for every value of the operands. */
+#include "ops/partial.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct judging {
+    const dti_rule *rule;
+    const dti_bound *bound;
+    dti_strategy *s;
+    dti_pen *why;
+    int factor, letter;                /* that the mesh dim splits; -1: none                                       */
+    uint32_t split, partial;           /* operands that are S, P                                                   */
+} judging;
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+typedef struct short_text { char text[32]; } short_text;
+
+static short_text factor_text(const judging *j, int factor)
+{
+    short_text out;
+    dti_pen pen = { out.text, sizeof out.text, 0 };
+    dti_put_factor(&pen, j->rule, j->bound, factor);
+    return out;
+}
+
+static short_text place_text(const judging *j, dti_place place)
+{
+    short_text out;
+    dti_pen pen = { out.text, sizeof out.text, 0 };
+    dti_put_place(&pen, j->rule, j->bound, place);
+    return out;
+}
+
+static const char *name(const judging *j, int operand) { return dti_rule_name(j->rule, operand); }
+
+/* A reason: what comes of it, or why not. Reasons of one strategy are joined. */
+static void DT_PRINTF(2, 3) say(const judging *j, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    if (!j->why) return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dti_put(j->why, "%s%s", j->why->at ? "; " : "", text);
+}
+
+void dti_put_place(dti_pen *pen, const dti_rule *rule, const dti_bound *bound, dti_place place)
+{
+    if (place.what == DTI_PLACE_R) dti_put(pen, "R");
+    if (place.what == DTI_PLACE_P) dti_put(pen, "P(%s)", dti_partial_names[place.kind]);
+    if (place.what != DTI_PLACE_S) return;
+    dti_put(pen, "S(");
+    dti_put_factor(pen, rule, bound, place.factor);
+    dti_put(pen, ")");
+}
+
+void dti_put_strategy(dti_pen *pen, const dti_rule *rule, const dti_bound *bound, const dti_strategy *strategy)
+{
+    const char *before = "";
+    for (int o = 0; o < rule->operand_count; o++) {
+        if (!(bound->present >> o & 1)) continue;
+        dti_put(pen, "%s%s ", before, dti_rule_name(rule, o));
+        dti_put_place(pen, rule, bound, strategy->operand[o]);
+        before = ", ";
+    }
+    for (int r = 0; r < rule->result_count; r++) {
+        bool kept = r == dti_rule_results(rule), first = r == 0;
+        dti_put(pen, "%s", kept ? " | " : first ? (*before ? " -> " : "-> ") : ", ");
+        dti_put_place(pen, rule, bound, strategy->result[r]);
+    }
+}
+
+/* ---- operands in sets -------------------------------------------------------------------------------------------- */
+
+static int first_of(uint32_t operands)
+{
+    int i = 0;
+    while (!(operands >> i & 1)) i++;
+    return i;
+}
+
+static bool is_several(uint32_t operands) { return (operands & (operands - 1)) != 0; }
+
+static uint32_t in_monomials(const dti_rule *rule)
+{
+    uint32_t operands = 0;
+    for (int i = 0; i < rule->monomial_count; i++) operands |= rule->monomial[i].operands;
+    return operands;
+}
+
+static const dti_letter unnamed = { 0 };                               /* a dim of "..."                           */
+
+static const dti_letter *letter_of(const dti_rule *rule, int letter)
+{
+    return letter < rule->letter_count ? &rule->letter[letter] : &unnamed;
+}
+
+/* Results that a letter of an operand is missing from; of a caller's results, not of kept ones. */
+static uint32_t reduced_results(const dti_rule *rule, const dti_bound *bound, int letter)
+{
+    uint32_t all = (1u << dti_rule_results(rule)) - 1;
+    return bound->letter[letter].operands ? all & ~bound->letter[letter].results : 0;
+}
+
+/* ---- what is split ----------------------------------------------------------------------------------------------- */
+
+static bool take_split(judging *j, int operand)
+{
+    int factor = j->s->operand[operand].factor;
+    if (j->factor >= 0 && j->factor != factor) {
+        int other = first_of(j->split);
+        say(j, "%s is S(%s) and %s is S(%s), but a mesh dim splits one factor", name(j, other),
+            factor_text(j, j->factor).text, name(j, operand), factor_text(j, factor).text);
+        return false;
+    }
+    j->factor = factor;
+    j->split |= 1u << operand;
+    return true;
+}
+
+static bool take_fresh(judging *j)
+{
+    if (j->s->fresh.what != DTI_PLACE_S) return true;
+    int factor = j->s->fresh.factor;
+    if (j->split || j->partial) {
+        say(j, "S(%s) of a new letter, but %s is not R", factor_text(j, factor).text,
+            name(j, first_of(j->split | j->partial)));
+        return false;
+    }
+    j->factor = factor;
+    if (!j->bound->letter[j->bound->factor[factor].letter].operands) return true;
+    say(j, "%s is no new letter: its operands say where it is split", factor_text(j, factor).text);
+    return false;
+}
+
+/* What the mesh dim does to the operands. */
+static bool take_places(judging *j)
+{
+    for (int o = 0; o < j->rule->operand_count; o++) {
+        if (!(j->bound->present >> o & 1)) continue;
+        if (j->s->operand[o].what == DTI_PLACE_P) j->partial |= 1u << o;
+        if (j->s->operand[o].what == DTI_PLACE_S && !take_split(j, o)) return false;
+    }
+    if (!take_fresh(j)) return false;
+    if (j->factor >= 0) j->letter = j->bound->factor[j->factor].letter;
+    return true;
+}
+
+static bool kernel_splits(const judging *j)
+{
+    const dti_letter *letter = letter_of(j->rule, j->letter);
+    if (letter->flags & DTI_LETTER_WHOLE) {
+        say(j, "the kernel wants %c whole", letter->name);
+        return false;
+    }
+    if (!(letter->flags & DTI_LETTER_PIECES) || !reduced_results(j->rule, j->bound, j->letter)) return true;
+    say(j, "%c is reduced in one kernel: it may come in pieces, not stay split", letter->name);
+    return false;
+}
+
+/* All operands that have the factor are split by it, and no others. */
+static bool operands_agree(const judging *j)
+{
+    uint32_t have = j->bound->letter[j->letter].operands;
+    short_text factor = factor_text(j, j->factor);
+    if (have & ~j->split) {
+        int o = first_of(have & ~j->split);
+        say(j, "%s is split: expected S(%s) of %s, which has it, got %s", factor.text, factor.text, name(j, o),
+            place_text(j, j->s->operand[o]).text);
+        return false;
+    }
+    if (!(j->split & ~have)) return true;
+    say(j, "%s is S(%s), but does not have it", name(j, first_of(j->split & ~have)), factor.text);
+    return false;
+}
+
+static bool split_is_legal(const judging *j) { return j->factor < 0 || (kernel_splits(j) && operands_agree(j)); }
+
+/* ---- what is partial --------------------------------------------------------------------------------------------- */
+
+static bool is_extreme(dti_place place)
+{
+    return place.what == DTI_PLACE_P && (place.kind == DTI_MAX || place.kind == DTI_MIN);
+}
+
+static bool partial_is_legal(const judging *j, int operand)
+{
+    dti_place place = j->s->operand[operand];
+    const char *who = name(j, operand), *kind = dti_partial_names[place.kind];
+    bool none = j->rule->monomial_count == 0;
+    if (place.kind == DTI_PROD) say(j, "P(prod) of %s must be reduced first", who);
+    else if (!none && !(in_monomials(j->rule) >> operand & 1)) say(j, "%s is in no monomial, so never P", who);
+    else if (none && !is_extreme(place)) say(j, "the value is not linear in %s: reduce P(%s) first", who, kind);
+    else return true;
+    return false;
+}
+
+static bool partials_are_legal(const judging *j)
+{
+    for (int o = 0; o < j->rule->operand_count; o++)
+        if ((j->partial >> o & 1) && !partial_is_legal(j, o)) return false;
+    return true;
+}
+
+/* ---- results of splits ------------------------------------------------------------------------------------------- */
+
+static dti_place partial_place(dti_partial kind) { return (dti_place){ DTI_PLACE_P, (int8_t)kind, 0 }; }
+
+/* S where the result has the factor; else P, where it hangs on operands that have it. Kernels divide by global sizes,
+ * so pieces of an average are sums. */
+static dti_place split_place(const judging *j, int result, bool depends)
+{
+    if (j->factor < 0) return (dti_place){ 0 };
+    if (j->bound->letter[j->letter].results >> result & 1) return (dti_place){ DTI_PLACE_S, 0, (int16_t)j->factor };
+    if (!j->bound->letter[j->letter].operands || !depends) return (dti_place){ 0 };
+    dti_partial kind = dti_letter_kind(letter_of(j->rule, j->letter));
+    return partial_place(kind == DTI_AVG ? DTI_SUM : kind);
+}
+
+static void say_split(const judging *j)
+{
+    if (j->factor < 0) return;
+    short_text factor = factor_text(j, j->factor);
+    if (!j->split) say(j, "%s is new and split as asked", factor.text);
+    else if (reduced_results(j->rule, j->bound, j->letter)) say(j, "%s is split and reduced", factor.text);
+    else say(j, "%s is split and stays so", factor.text);
+}
+
+/* ---- rows of none ------------------------------------------------------------------------------------------------ */
+
+static bool judge_none(const judging *j)
+{
+    for (int r = 0; r < j->rule->result_count; r++) j->s->result[r] = split_place(j, r, true);
+    say_split(j);
+    return true;
+}
+
+/* ---- polynomial rows --------------------------------------------------------------------------------------------- */
+
+typedef enum summand {                 /* what a monomial is along the mesh dim                                    */
+    SUMMAND_ABSENT, SUMMAND_R, SUMMAND_SPLIT, SUMMAND_SUM, SUMMAND_AVG
+} summand;
+
+typedef struct sum {
+    summand is[DTI_MAX_MONOMIALS];
+    bool reduced, stays;               /* some results lack the split letter; some have it                         */
+    dti_partial kind;                  /* that results are then P of; DTI_PARTIAL_NONE                             */
+} sum;
+
+static bool see_monomial(const judging *j, int i, summand *is)
+{
+    const dti_monomial *monomial = &j->rule->monomial[i];
+    uint32_t there = monomial->operands & j->bound->present, partial = there & j->partial, split = there & j->split;
+    *is = monomial->operands && !there ? SUMMAND_ABSENT : split ? SUMMAND_SPLIT : SUMMAND_R;
+    if (!partial) return true;
+    int o = first_of(partial);
+    *is = j->s->operand[o].kind == DTI_AVG ? SUMMAND_AVG : SUMMAND_SUM;
+    if (!split && !is_several(partial)) return true;
+    int other = split ? first_of(split) : first_of(partial & ~(1u << o));
+    say(j, "%s is %s and %s is %s in one monomial: reduce one first", name(j, o),
+        place_text(j, j->s->operand[o]).text, name(j, other), place_text(j, j->s->operand[other]).text);
+    return false;
+}
+
+static int count_of(const judging *j, const sum *m, summand is)
+{
+    int n = 0;
+    for (int i = 0; i < j->rule->monomial_count; i++) n += m->is[i] == is;
+    return n;
+}
+
+static int there_of(const judging *j, const sum *m) { return j->rule->monomial_count - count_of(j, m, SUMMAND_ABSENT); }
+
+/* An operand in no monomial is in the coefficients of all, or of some: nothing says which. So a letter that it has and
+ * that is reduced must be clear: in every monomial by itself, or there is but one. */
+static bool coefficients_are_clear(const judging *j, sum *m)
+{
+    uint32_t coefficients = j->split & ~in_monomials(j->rule);
+    if (!m->reduced || !coefficients) return true;
+    int there = there_of(j, m);
+    if (count_of(j, m, SUMMAND_SPLIT) == there) return true;
+    if (there > 1) {
+        say(j, "%s of %s is reduced, and nothing says in which monomials", factor_text(j, j->factor).text,
+            name(j, first_of(coefficients)));
+        return false;
+    }
+    for (int i = 0; i < j->rule->monomial_count; i++) {
+        if (m->is[i] == SUMMAND_ABSENT) continue;
+        if (m->is[i] == SUMMAND_R) m->is[i] = SUMMAND_SPLIT;
+        else {
+            say(j, "%s is P and %s is split in one monomial: reduce it first", name(j, first_of(j->partial)),
+                factor_text(j, j->factor).text);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A monomial that lacks a reduced letter is added once. One that is stretched over it, once per element. */
+static uint32_t stretched_operand(const judging *j, int i)
+{
+    uint32_t there = j->rule->monomial[i].operands & j->bound->present;
+    return there & j->split ? 0 : there & j->bound->letter[j->letter].stretched;
+}
+
+static bool nothing_stretches(const judging *j, const sum *m)
+{
+    for (int i = 0; m->reduced && i < j->rule->monomial_count; i++) {
+        uint32_t stretched = stretched_operand(j, i);
+        if (!stretched || m->is[i] == SUMMAND_SPLIT) continue;
+        say(j, "%s is stretched over %s, which is split and reduced", name(j, first_of(stretched)),
+            factor_text(j, j->factor).text);
+        return false;
+    }
+    return true;
+}
+
+static bool see_sum(const judging *j, sum *m)
+{
+    uint32_t seen = (1u << dti_rule_results(j->rule)) - 1;
+    memset(m, 0, sizeof *m);
+    if (j->factor >= 0) {
+        m->reduced = reduced_results(j->rule, j->bound, j->letter) != 0;
+        m->stays = (j->bound->letter[j->letter].results & seen) != 0;
+    }
+    for (int i = 0; i < j->rule->monomial_count; i++)
+        if (!see_monomial(j, i, &m->is[i])) return false;
+    if (m->stays && j->partial) {
+        int o = first_of(j->partial);
+        say(j, "the result is S(%s): reduce %s of %s first", factor_text(j, j->factor).text,
+            place_text(j, j->s->operand[o]).text, name(j, o));
+        return false;
+    }
+    return coefficients_are_clear(j, m) && nothing_stretches(j, m);
+}
+
+static dti_partial kind_of(const judging *j, const sum *m)
+{
+    bool sums = count_of(j, m, SUMMAND_SUM) || (m->reduced && count_of(j, m, SUMMAND_SPLIT));
+    return sums ? DTI_SUM : count_of(j, m, SUMMAND_AVG) ? DTI_AVG : DTI_PARTIAL_NONE;
+}
+
+/* Operands that are in no monomial but those to be lifted. */
+static uint32_t liftable(const judging *j, const sum *m)
+{
+    uint32_t operands = j->bound->present;
+    for (int i = 0; i < j->rule->monomial_count; i++)
+        if (m->is[i] != SUMMAND_R) operands &= ~j->rule->monomial[i].operands;
+    return operands;
+}
+
+/* The monomial counts on the first rank alone. */
+static bool lift(const judging *j, const sum *m, int i)
+{
+    uint32_t operands = j->rule->monomial[i].operands & j->bound->present;
+    if (!operands) {
+        j->s->lift_number = 1;
+        say(j, "the number is added once, on the first rank");
+        return true;
+    }
+    if (operands & j->s->lift) return true;
+    if (m->stays || !(operands & liftable(j, m))) {
+        say(j, "%s is R beside monomials that are P, and cannot become P for all results",
+            name(j, first_of(operands)));
+        return false;
+    }
+    int o = first_of(operands & liftable(j, m));
+    j->s->lift |= 1u << o;
+    say(j, "%s, R, becomes P(sum): it is added once, on the first rank", name(j, o));
+    return true;
+}
+
+/* All monomials become P(sum). */
+static bool make_sums(const judging *j, const sum *m)
+{
+    for (int o = 0; o < j->rule->operand_count; o++) {
+        if (!(j->partial >> o & 1) || j->s->operand[o].kind != DTI_AVG) continue;
+        j->s->rescale |= 1u << o;
+        say(j, "%s, P(avg), is divided by the ranks", name(j, o));
+    }
+    if (m->stays && count_of(j, m, SUMMAND_R)) {
+        say(j, "results that are S and results that are P need different sums");
+        return false;
+    }
+    for (int i = 0; i < j->rule->monomial_count; i++)
+        if (m->is[i] == SUMMAND_R && !lift(j, m, i)) return false;
+    return true;
+}
+
+static void say_partial(const judging *j)
+{
+    for (int o = 0; o < j->rule->operand_count; o++)
+        if (j->partial >> o & 1) say(j, "the value is linear in %s", name(j, o));
+}
+
+static bool judge_polynomial(const judging *j)
+{
+    sum m;
+    if (!see_sum(j, &m)) return false;
+    m.kind = kind_of(j, &m);
+    say_split(j);
+    say_partial(j);
+    if (m.kind == DTI_SUM && !make_sums(j, &m)) return false;
+    bool kept_depends = (j->split & ~in_monomials(j->rule)) != 0;
+    for (int r = 0; r < j->rule->result_count; r++) {
+        bool kept = r >= dti_rule_results(j->rule);
+        j->s->result[r] = split_place(j, r, kept ? kept_depends : m.kind != DTI_PARTIAL_NONE);
+        if (!kept && j->factor < 0 && m.kind) j->s->result[r] = partial_place(m.kind);
+    }
+    return true;
+}
+
+/* ---- trends ------------------------------------------------------------------------------------------------------ */
+
+/* How the value goes with an operand; DTI_TREND_NONE: both ways, or nothing says. */
+static dti_trend trend_of(const dti_rule *rule, int operand)
+{
+    bool same = false, other = false;
+    for (int i = 0; i < rule->monomial_count; i++) {
+        if (!(rule->monomial[i].operands >> operand & 1)) continue;
+        if (rule->monomial[i].minus == rule->monomial[0].minus) same = true;
+        else other = true;
+    }
+    if (rule->trend == DTI_TREND_NONE || (same && other)) return DTI_TREND_NONE;
+    if (!other) return (dti_trend)rule->trend;
+    return rule->trend == DTI_RISING ? DTI_FALLING : DTI_RISING;
+}
+
+/* max over ranks and what a letter of the operand does must be one. */
+static bool letter_passes(const judging *j, int operand, int letter, dti_partial kind)
+{
+    const dti_letter *about = letter_of(j->rule, letter);
+    dti_partial reduced_by = dti_letter_kind(about);
+    if (!(j->bound->letter[letter].operands >> operand & 1)) return true;
+    if (about->flags & DTI_LETTER_WHOLE) {
+        say(j, "the kernel may mix elements along %c: reduce %s of %s first", about->name,
+            place_text(j, j->s->operand[operand]).text, name(j, operand));
+        return false;
+    }
+    if (!reduced_results(j->rule, j->bound, letter) || reduced_by == kind) return true;
+    say(j, "%s is reduced by %s: reduce %s of %s first", factor_text(j, j->bound->letter[letter].whole).text,
+        dti_partial_names[reduced_by], place_text(j, j->s->operand[operand]).text, name(j, operand));
+    return false;
+}
+
+static bool others_are_r(const judging *j, int operand)
+{
+    uint32_t others = (j->split | j->partial) & ~(1u << operand);
+    if (!others) return true;
+    int o = first_of(others);
+    say(j, "%s of %s passes where the others are R, but %s is %s", place_text(j, j->s->operand[operand]).text,
+        name(j, operand), name(j, o), place_text(j, j->s->operand[o]).text);
+    return false;
+}
+
+static bool judge_trend(const judging *j, int operand)
+{
+    static const dti_partial swapped[DTI_PARTIAL_COUNT] = { [DTI_MAX] = DTI_MIN, [DTI_MIN] = DTI_MAX };
+    dti_partial kind = (dti_partial)j->s->operand[operand].kind;
+    dti_trend trend = trend_of(j->rule, operand);
+    if (!others_are_r(j, operand)) return false;
+    if (trend == DTI_TREND_NONE || j->rule->kept_count) {
+        say(j, "%s: reduce P(%s) of %s first", trend ? "the row keeps more than its value" :
+            "nothing says that the value only rises or falls", dti_partial_names[kind], name(j, operand));
+        return false;
+    }
+    if (trend == DTI_FALLING) kind = swapped[kind];
+    for (int i = 0; i < j->bound->letter_count; i++)
+        if (!letter_passes(j, operand, i, kind)) return false;
+    for (int r = 0; r < j->rule->result_count; r++) j->s->result[r] = partial_place(kind);
+    say(j, "the value %s with %s", trend == DTI_RISING ? "rises" : "falls", name(j, operand));
+    return true;
+}
+
+/* ---- the front door ---------------------------------------------------------------------------------------------- */
+
+static int first_extreme(const judging *j)
+{
+    for (int o = 0; o < j->rule->operand_count; o++)
+        if ((j->partial >> o & 1) && is_extreme(j->s->operand[o])) return o;
+    return -1;
+}
+
+static void begin(dti_strategy *s)
+{
+    memset(s->result, 0, sizeof s->result);
+    s->lift = s->rescale = s->lift_number = 0;
+}
+
+bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strategy *strategy, dti_pen *why)
+{
+    judging j = { .rule = rule, .bound = bound, .s = strategy, .why = why, .factor = -1, .letter = -1 };
+    begin(strategy);
+    if (!take_places(&j) || !split_is_legal(&j) || !partials_are_legal(&j)) return false;
+    int extreme = first_extreme(&j);
+    if (extreme >= 0) return judge_trend(&j, extreme);
+    return rule->monomial_count ? judge_polynomial(&j) : judge_none(&j);
+}
+
+/* ---- all strategies ---------------------------------------------------------------------------------------------- */
+
+typedef struct listing {
+    const dti_rule *rule;
+    const dti_bound *bound;
+    const uint8_t *kinds;
+    dti_strategy *out, s;
+    int max, n, factor;                /* factor: that is split; -1: none                                          */
+    uint32_t sums;                     /* operands that may be P(sum), P(avg) here                                 */
+} listing;
+
+static bool may_be(const listing *l, int operand, dti_partial kind)
+{
+    return (l->bound->present >> operand & 1) && (!l->kinds || (l->kinds[operand] >> kind & 1));
+}
+
+static void add_if_legal(listing *l)
+{
+    if (l->n < l->max && dti_partial_decide(l->rule, l->bound, &l->s, NULL)) l->out[l->n++] = l->s;
+}
+
+/* Operands that have the split factor. */
+static uint32_t split_operands(const listing *l)
+{
+    return l->factor < 0 ? 0 : l->bound->letter[l->bound->factor[l->factor].letter].operands;
+}
+
+/* Operands that may be P beside the split: none where results keep it, or where all P is refused whatever is P. The
+ * refusals would be found one by one, but there may be many. */
+static uint32_t summable(const listing *l)
+{
+    uint32_t split = split_operands(l), in = in_monomials(l->rule), loose = in & ~split;
+    if (l->factor < 0) return in;
+    int letter = l->bound->factor[l->factor].letter;
+    if (l->bound->letter[letter].results & ((1u << dti_rule_results(l->rule)) - 1)) return 0;
+    if (split & ~in) return 0;
+    for (int i = 0; i < l->rule->monomial_count; i++) {
+        uint32_t there = l->rule->monomial[i].operands & l->bound->present;
+        if (there & split) loose &= ~there;
+        else if (there & l->bound->letter[letter].stretched) return 0;
+    }
+    return loose;
+}
+
+/* Operands that are P and share a monomial with this one. */
+static bool has_partial_partner(const listing *l, int operand)
+{
+    uint32_t partners = 0;
+    for (int i = 0; i < l->rule->monomial_count; i++)
+        if (l->rule->monomial[i].operands >> operand & 1) partners |= l->rule->monomial[i].operands;
+    for (int o = 0; o < operand; o++)
+        if ((partners >> o & 1) && l->s.operand[o].what == DTI_PLACE_P) return true;
+    return false;
+}
+
+/* All choices for the operands from this one on. */
+static void vary(listing *l, int operand)
+{
+    if (operand == l->rule->operand_count) {
+        add_if_legal(l);
+        return;
+    }
+    bool split = split_operands(l) >> operand & 1;
+    l->s.operand[operand] = split ? (dti_place){ DTI_PLACE_S, 0, (int16_t)l->factor } : (dti_place){ 0 };
+    vary(l, operand + 1);
+    if (split || !(l->sums >> operand & 1) || has_partial_partner(l, operand)) return;
+    for (dti_partial kind = DTI_SUM; kind <= DTI_AVG && l->n < l->max; kind++) {
+        if (!may_be(l, operand, kind)) continue;
+        l->s.operand[operand] = partial_place(kind);
+        vary(l, operand + 1);
+    }
+    l->s.operand[operand] = (dti_place){ 0 };
+}
+
+static void list_sums(listing *l, int factor)
+{
+    l->factor = factor;
+    l->sums = summable(l);
+    memset(&l->s, 0, sizeof l->s);
+    vary(l, 0);
+}
+
+static void list_trends(listing *l)
+{
+    for (int o = 0; o < l->rule->operand_count; o++)
+        for (dti_partial kind = DTI_MAX; kind <= DTI_MIN; kind++) {
+            if (!may_be(l, o, kind)) continue;
+            memset(&l->s, 0, sizeof l->s);
+            l->s.operand[o] = partial_place(kind);
+            add_if_legal(l);
+        }
+}
+
+static void list_fresh(listing *l, int factor)
+{
+    memset(&l->s, 0, sizeof l->s);
+    l->s.fresh = (dti_place){ DTI_PLACE_S, 0, (int16_t)factor };
+    add_if_legal(l);
+}
+
+int dti_partial_strategies(const dti_rule *rule, const dti_bound *bound, const uint8_t *kinds,
+                           dti_strategy *strategies, int max)
+{
+    listing l = { .rule = rule, .bound = bound, .kinds = kinds, .out = strategies, .max = max };
+    list_sums(&l, -1);
+    list_trends(&l);
+    for (int f = 0; f < bound->factor_count; f++)
+        if (bound->letter[bound->factor[f].letter].operands) list_sums(&l, f);
+    for (int f = 0; f < bound->factor_count; f++)
+        if (!bound->letter[bound->factor[f].letter].operands) list_fresh(&l, f);
+    return l.n;
+}
