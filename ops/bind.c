@@ -17,7 +17,7 @@ enum { UNKNOWN = -1, ATTRIBUTES = -1 };
 typedef struct binding {
     dt_context *ctx;
     const dti_rule *rule;
-    const dti_call *call;
+    const dti_rule_call *call;
     dti_bound *bound;
     int from[DTI_MAX_BOUND];           /* the operand a letter's size comes from; ATTRIBUTES                       */
 } binding;
@@ -600,7 +600,7 @@ static bool fits(const binding *b)
     return true;
 }
 
-bool dti_rule_bind(dt_context *ctx, const dti_rule *rule, const dti_call *call, dti_bound *bound)
+bool dti_rule_bind(dt_context *ctx, const dti_rule *rule, const dti_rule_call *call, dti_bound *bound)
 {
     binding b = { .ctx = ctx, .rule = rule, .call = call, .bound = bound };
     memset(bound, 0, sizeof *bound);

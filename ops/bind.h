@@ -25,12 +25,12 @@ enum {
 
 typedef struct dti_letter_size { char letter; int64_t size; } dti_letter_size;
 
-typedef struct dti_call {              /* what a rule is bound to                                                  */
+typedef struct dti_rule_call {              /* what a rule is bound to                                                  */
     const dti_form *operand[DTI_MAX_OPERANDS]; /* sizes as products of factors; NULL: absent                       */
     const dt_shape *batch;             /* the shape that "..." must have: new or stretched; NULL: as operands say  */
     const dti_letter_size *sizes;      /* sizes that attributes give: of new letters, of parts of a product        */
     int size_count;
-} dti_call;
+} dti_rule_call;
 
 typedef struct dti_bound_letter {
     int64_t size;                      /* -1: of absent operands only                                              */
@@ -64,7 +64,7 @@ void dti_form_of_shape(dt_shape shape, dti_form *form);
 
 /* Bind. false and the error otherwise, which shows the call: DT_ERR_ARG for a missing operand, DT_ERR_SHAPE for dims
  * that do not fit the rule or each other, sizes that nothing says, results beyond a limit. */
-bool dti_rule_bind(dt_context *ctx, const dti_rule *rule, const dti_call *call, dti_bound *bound);
+bool dti_rule_bind(dt_context *ctx, const dti_rule *rule, const dti_rule_call *call, dti_bound *bound);
 
 /* Dims of an operand, which must be there, or of a result as products of bound factors; letters in *whole* (bit i:
  * bound letter i) are one factor. */

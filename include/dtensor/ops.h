@@ -7,6 +7,7 @@
 #define DTENSOR_OPS_H
 
 #include <dtensor/autograd.h>
+#include <dtensor/op.h>
 
 DT_BEGIN_DECLS
 

@@ -99,6 +99,19 @@ dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec)
     return y;
 }
 
+dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec)
+{
+    if (spec == x->spec) return x;
+    for (dt_tensor *copy = x->copies; copy; copy = copy->next_copy)
+        if (copy->spec == spec) return copy;
+    dt_tensor *copy = dti_tensor_to(x, spec);
+    if (!copy) return NULL;
+    dti_scope_disown(&copy->handle);
+    copy->next_copy = x->copies;
+    x->copies = copy;
+    return copy;
+}
+
 dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)
 {
     return dti_tensor_ok(x) ? start(x, dt_spec_replace(x->spec, placements)) : NULL;

@@ -9,6 +9,11 @@ static void destroy(dti_handle *handle)
 {
     dt_tensor *x = (dt_tensor *)(void *)handle;
     dti_storage_release(x->storage);
+    while (x->copies) {
+        dt_tensor *copy = x->copies;
+        x->copies = copy->next_copy;
+        destroy(&copy->handle);
+    }
     free(x->text);
     free(x);
 }

@@ -16,6 +16,8 @@ struct dt_tensor {
     const dt_spec *spec;
     dti_storage *storage;          /* row-major; NULL: no part                                                     */
     char *text;                    /* of dt_tensor_text                                                            */
+    dt_tensor *copies;             /* the same value on other specs, made for ops that need it so; they end with it */
+    dt_tensor *next_copy;          /* in such a list                                                               */
 };
 
 /* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */
@@ -46,6 +48,8 @@ void dti_part_identity(const dt_spec *spec, dti_storage *storage);
 
 /* x on another spec of the same shape; not counted as an op of the user. Collective. */
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
+/* The same, made once: it belongs to x and ends with it. Collective. */
+dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
 /* The same spec without P: what is partial becomes R. NULL: the error. */
 const dt_spec *dti_spec_summed(const dt_spec *spec);
 /* The sum over all ranks of a mesh of one number per rank, wrapping; the same on all. Collective. false: the error. */

@@ -17,7 +17,7 @@ FOLDERS = {"libdtensor/core": "core", "libdtensor/comm": "comm", "mesh": "mesh",
            "redistribute": "redistribute", "libdtensor/tensor": "tensor", "libdtensor/autograd": "autograd",
            "ops": "ops", "nn": "nn", "parallel": "parallel", "train": "train", "dry": "dry"}
 PUBLIC = {"api": "core", "status": "core", "types": "core", "context": "core", "mesh": "mesh", "spec": "placements",
-          "plan": "redistribute", "tensor": "tensor", "autograd": "autograd", "ops": "ops", "nn": "nn",
+          "plan": "redistribute", "tensor": "tensor", "autograd": "autograd", "op": "ops", "ops": "ops", "nn": "nn",
           "parallel": "parallel", "train": "train", "debug": "top", "dtensor": "top",
           "interop/mpi": "comm", "interop/cuda": "tensor"}
 FREE = {"tests", "tools", "examples", "bench"}      # above all layers: may include anything

@@ -22,7 +22,7 @@ typedef struct bound_parts {
     dti_form form[DTI_MAX_OPERANDS];
     dt_shape batch;
     dti_letter_size sizes[8];
-    dti_call call;
+    dti_rule_call call;
 } bound_parts;
 
 static inline bool bound_shapes(dti_scan *scan, bound_parts *parts)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of the op table, and calls by row. An op is its row: name and operands, the rule of its dims, how its value hangs
+ * on its operands, its kernel. What placements it takes and gives, what moves for that and what it costs, follows. The
+ * library's own ops are rows of this type (ops.h has a function for each), and a program adds more:
+ *
+ *     static const dt_op scale_rows = {
+ *         .head = "scale_rows(x, w)", .rule = "m n, m -> m n", .polynomial = "x w", .kernel = scale_rows_kernel,
+ *         .doc = "each row of x times its number",
+ *     };
+ *     dt_tensor *y = dt_apply(&scale_rows, (dt_tensor *[]){ x, w }, 2, NULL);
+ *
+ * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?" ends
+ *           an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has is
+ *           reduced, by sum unless ":max" or the like says otherwise; one no operand has is new.
+ * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
+ *           ", rising" or ", falling": the value goes up, or down, with its operands.
+ * Dtypes    a letter per operand, "->", a letter per result. t: any, all t alike; f: floats, all f alike; i: an integer;
+ *           b: bool; d, of a result: the attribute that is a dtype. NULL: t for all.
+ *
+ * A row lives as long as the contexts that use it. */
+#ifndef DTENSOR_OP_H
+#define DTENSOR_OP_H
+
+#include <dtensor/tensor.h>
+
+DT_BEGIN_DECLS
+
+enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_ATTRIBUTE_BYTES = 256 };
+
+typedef struct dt_op dt_op;
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+typedef struct dt_part {           /* a tensor as a kernel sees it                                                 */
+    const dt_spec *spec;           /* global shape, dtype, placements; NULL: an absent operand                     */
+    int rank;                      /* in the spec's mesh: dt_spec_boxes(spec, rank) are the elements held          */
+    dt_dtype dtype;
+    dt_shape shape;                /* of this rank's part                                                          */
+    void *data;                    /* row-major; NULL: empty. Operands are only read                               */
+} dt_part;
+
+typedef struct dt_call {
+    dt_context *ctx;               /* for dt_context_fail                                                          */
+    const dt_op *op;
+    const void *attributes;        /* dims counted from 0                                                          */
+    int in_count, out_count;
+    dt_part in[DT_MAX_OPERANDS], out[DT_MAX_RESULTS];
+    bool adds_number;              /* is the 1 of the polynomial added here? Where the result is P, on one rank    */
+} dt_call;
+
+/* Write the results. Sees its own part, knows no other rank, and never communicates. */
+typedef dt_status (*dt_kernel_fn)(const dt_call *call);
+
+/* ---- attributes -------------------------------------------------------------------------------------------------- *
+ * A struct of plain values, zeroed where not set. Numbers (DT_ATTRIBUTE_NUMBER) are not part of what a call is
+ * remembered by, but their sign is: a rule may depend on it, and on nothing else of them.                             */
+
+typedef enum dt_attribute_kind {
+    DT_ATTRIBUTE_INT,              /* int64_t                                                                      */
+    DT_ATTRIBUTE_DIM,              /* int; one of the first operand's dims, negative from the end                  */
+    DT_ATTRIBUTE_DIMS,             /* dt_dims; likewise, none: all                                                 */
+    DT_ATTRIBUTE_BOOL,             /* bool                                                                         */
+    DT_ATTRIBUTE_NUMBER,           /* double                                                                       */
+    DT_ATTRIBUTE_DTYPE,            /* dt_dtype                                                                     */
+    DT_ATTRIBUTE_SHAPE,            /* dt_shape                                                                     */
+    DT_ATTRIBUTE_KIND_COUNT
+} dt_attribute_kind;
+
+typedef struct dt_attribute { const char *name; dt_attribute_kind kind; size_t offset; } dt_attribute;
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+typedef struct dt_derived {        /* what derive writes: whatever of it is not fixed in the row                   */
+    char rule[256], polynomial[128];
+    bool stretches;                /* "..." is to have this shape                                                  */
+    dt_shape batch;
+    int size_count;                /* sizes of letters that no operand has                                         */
+    struct { char letter; int64_t size; } size[DT_MAX_DIMS];
+} dt_derived;
+
+/* Write rule and polynomial from attributes and shapes; *out comes with the row's own where it has them. */
+typedef dt_status (*dt_derive_fn)(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
+                                  dt_derived *out);
+/* Operations of the whole call, by global shapes; an absent operand has n = -1. */
+typedef int64_t (*dt_flops_fn)(const void *attributes, const dt_shape *in, int n);
+
+struct dt_op {
+    const char *head, *rule, *polynomial, *dtypes;
+    dt_derive_fn derive;           /* NULL: the texts say all                                                      */
+    const dt_attribute *attributes;
+    int attribute_count;
+    size_t attribute_bytes;        /* of the struct                                                                */
+    dt_kernel_fn kernel;
+    dt_flops_fn flops;             /* NULL: one per element of the largest tensor                                  */
+    const char *doc;
+};
+
+/* The op's first result: a new tensor. Absent operands are NULL. Operands are redistributed where the rule cannot take
+ * them as they are; in a strict scope (DT_SCOPE_STRICT) that is DT_ERR_PLACEMENT, with what would do. Collective over
+ * the operands' mesh. NULL and the error: DT_ERR_ARG a required operand or an attribute; DT_ERR_SHAPE dims that the rule
+ * does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the kernel says. */
+DT_API dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes);
+/* The same with all results: result[0 .. count - 1], those not wanted left out from the end. */
+DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
+                              dt_tensor **result, int count);
+
+/* The library's own rows: how many there are, one of them, and one by name (NULL: none). Local. */
+DT_API int dt_op_count(void);
+DT_API const dt_op *dt_op_at(int i);
+DT_API const dt_op *dt_op_find(const char *name);
+
+DT_END_DECLS
+
+#endif

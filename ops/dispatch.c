@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a call to its results: what is remembered of it is found, or made by propagation; operands are redistributed
+ * where they must be; the kernel writes new parts. */
+#include "ops/dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pen.h"
+#include "redistribute/plan.h"
+#include "tensor/tensor.h"
+
+typedef struct dispatch_state { dti_table calls; } dispatch_state;
+
+static void state_fini(void *state) { dti_table_fini(&((dispatch_state *)state)->calls); }
+
+static dispatch_state *state_get(dt_context *ctx)
+{
+    return dti_context_layer(ctx, DTI_LAYER_OP, sizeof(dispatch_state), state_fini);
+}
+
+/* ---- remembered calls -------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes)
+{
+    uint64_t hash = dti_hash_mix((uint64_t)(uintptr_t)op, (uint64_t)n);
+    for (int i = 0; i < n; i++) hash = dti_hash_mix(hash, (uint64_t)(uintptr_t)in[i]);
+    return attributes->bytes ? dti_hash(attributes->key, attributes->bytes, hash) : hash;
+}
+
+static const dti_dispatch *recall(const dispatch_state *state, uint64_t hash, const dt_op *op,
+                                  const dt_spec *const *in, int n, const dti_attributes *attributes)
+{
+    const dti_dispatch *d;
+    for (size_t at = dti_table_first(&state->calls, hash); (d = dti_table_value(&state->calls, hash, &at)) != NULL;)
+        if (d->op == op && d->n == n && memcmp(d->in, in, (size_t)n * sizeof *in) == 0
+            && d->key_bytes == attributes->bytes && memcmp(d->key, attributes->key, attributes->bytes) == 0) return d;
+    return NULL;
+}
+
+/* What propagation needs is large and short-lived. */
+typedef struct work { dti_asking asking; dti_propagation propagation; } work;
+
+static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                                  const dti_attributes *attributes, work *w)
+{
+    if (!dti_row_ask(ctx, op, in, n, attributes, &w->asking)) return NULL;
+    if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
+    const dti_answer *answer = &w->propagation.answer[0];
+    dti_dispatch *d = dti_context_take(ctx, sizeof *d);
+    unsigned char *key = dti_context_take(ctx, attributes->bytes + 1);
+    dti_rule *rule = dti_context_take(ctx, sizeof *rule);
+    if (!d || !key || !rule) return NULL;
+    *rule = w->asking.rule;
+    memcpy(key, attributes->key, attributes->bytes);
+    *d = (dti_dispatch){ .op = op, .rule = rule, .n = n, .result_count = rule->result_count, .key = key,
+                         .key_bytes = attributes->bytes, .number_dims = answer->number_dims };
+    for (int i = 0; i < n; i++) {
+        d->in[i] = in[i];
+        d->used[i] = answer->used[i];
+        if (d->in[i] != d->used[i]) d->moved |= UINT32_C(1) << i;
+    }
+    for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
+    return d;
+}
+
+const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                                     const dti_attributes *attributes)
+{
+    dispatch_state *state = state_get(ctx);
+    if (!state) return NULL;
+    uint64_t hash = hash_of(op, in, n, attributes);
+    const dti_dispatch *found = recall(state, hash, op, in, n, attributes);
+    if (found) return found;
+    work *w = malloc(sizeof *w);
+    dti_dispatch *made = w ? new_dispatch(ctx, op, in, n, attributes, w) : NULL;
+    bool kept = made && dti_table_add(&state->calls, hash, made);
+    if (!kept && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head);
+    free(w);
+    return kept ? made : NULL;
+}
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+static int64_t moved_bytes(const dt_spec *from, const dt_spec *to)
+{
+    return dt_plan_price(dt_plan_create(from, to, DT_PLAN_TIME)).total;
+}
+
+/* In a strict scope what would have to move is an error, which says what would do. */
+static bool refuse_moves(dt_context *ctx, const dti_dispatch *d)
+{
+    char text[640];
+    dti_pen pen = { text, sizeof text, 0 };
+    int64_t all = 0;
+    for (int i = 0; i < d->n; i++) {
+        if (!(d->moved >> i & 1)) continue;
+        int64_t bytes = moved_bytes(d->in[i], d->used[i]);
+        if (bytes == 0) continue;
+        dti_put(&pen, "%s%s %s as %s (%lld bytes)", all ? ", " : "", dti_rule_name(d->rule, i), d->in[i]->text,
+                *d->used[i]->placements ? d->used[i]->placements : "R", (long long)bytes);
+        all += bytes;
+    }
+    if (all == 0) return false;
+    dti_fail(ctx, DT_ERR_PLACEMENT, "%s: strict, and its operands do not fit each other; redistribute %s",
+             dti_rule_op(d->rule), text);
+    return true;
+}
+
+static void count_implied(dt_context *ctx, const dti_dispatch *d)
+{
+    dt_mesh *mesh = d->result[0]->mesh;
+    dt_counters *counters = dti_mesh_counting(mesh);
+    for (int i = 0; i < d->n && counters; i++)
+        if ((d->moved >> i & 1) && moved_bytes(d->in[i], d->used[i])) counters[mesh->dim_count].implied++;
+    (void)ctx;
+}
+
+static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
+{
+    if (!d->moved) return true;
+    if ((dti_scope_flags(ctx) & DT_SCOPE_STRICT) && refuse_moves(ctx, d)) return false;
+    count_implied(ctx, d);
+    for (int i = 0; i < d->n; i++)
+        if (d->moved >> i & 1 && !(x[i] = dti_tensor_copy(x[i], d->used[i]))) return false;
+    return true;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static dt_part part_of(const dt_spec *spec, const dti_storage *storage)
+{
+    int rank = spec->mesh->rank;
+    return (dt_part){ .spec = spec, .rank = rank, .dtype = (dt_dtype)spec->form.dtype,
+                      .shape = dt_spec_local_shape(spec, rank), .data = storage ? storage->bytes : NULL };
+}
+
+/* The number 1 is added by the first rank along dims where the result is then a sum. */
+static bool adds_number(const dti_dispatch *d)
+{
+    const dt_mesh *mesh = d->result[0]->mesh;
+    for (int m = 0; m < mesh->dim_count; m++)
+        if ((d->number_dims >> m & 1) && dti_mesh_coord_of(mesh, m, mesh->ctx->rank) > 0) return false;
+    return true;
+}
+
+static bool run_kernel(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
+                       dti_storage *const *y)
+{
+    dt_call call = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
+                     .out_count = d->result_count, .adds_number = adds_number(d) };
+    for (int i = 0; i < d->n; i++)
+        if (x[i]) call.in[i] = part_of(x[i]->spec, x[i]->storage);
+    for (int r = 0; r < d->result_count; r++) call.out[r] = part_of(d->result[r], y[r]);
+    dt_status status = d->op->kernel(&call);
+    if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: its kernel failed", dti_rule_op(d->rule));
+    return !dti_failed(ctx);
+}
+
+static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
+                    dti_storage **y)
+{
+    for (int r = 0; r < d->result_count; r++)
+        if (!dti_part_new(d->result[r], &y[r])) return false;
+    return ctx->dry || d->result[0]->mesh->rank < 0 || run_kernel(ctx, d, attributes, x, y);
+}
+
+/* ---- front ------------------------------------------------------------------------------------------------------- */
+
+static dt_context *context_of(dt_tensor *const *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (in[i]) return in[i]->ctx;
+    return NULL;
+}
+
+static bool check_operands(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n)
+{
+    if (!op->kernel && !ctx->dry)
+        return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no kernel", op->head), false;
+    for (int i = 0; i < n; i++)
+        if (in[i] && in[i]->ctx != ctx)
+            return dti_fail(ctx, DT_ERR_ARG, "%s: operands of two contexts", op->head), false;
+    return true;
+}
+
+static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values,
+                  const dti_dispatch **d, dti_storage **y)
+{
+    const dt_spec *specs[DT_MAX_OPERANDS];
+    dt_tensor *x[DT_MAX_OPERANDS];
+    dti_attributes attributes;
+    dt_shape scalar = DT_SCALAR;
+    for (int i = 0; i < n; i++) {
+        x[i] = in[i];
+        specs[i] = in[i] ? in[i]->spec : NULL;
+    }
+    return check_operands(ctx, op, in, n)
+        && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
+        && (*d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL
+        && move_operands(ctx, *d, x) && compute(ctx, *d, &attributes, x, y);
+}
+
+dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,
+                       int count)
+{
+    const dti_dispatch *d = NULL;
+    dti_storage *y[DT_MAX_RESULTS] = { NULL };
+    dt_context *ctx = n > 0 && n <= DT_MAX_OPERANDS ? context_of(in, n) : NULL;
+    if (!ctx) return DT_ERR_ARG;
+    if (dti_failed(ctx)) return ctx->status;
+    bool done = apply(ctx, op, in, n, attributes, &d, y);
+    int seen = d ? dti_rule_results(d->rule) : 0;
+    if (done && count > seen) {
+        dti_fail(ctx, DT_ERR_ARG, "%s: has %d results, got room for %d", op->head, seen, count);
+        done = false;
+    }
+    dt_tensor *made[DT_MAX_RESULTS] = { NULL };
+    for (int r = 0; r < DT_MAX_RESULTS; r++) {
+        if (!done || r >= count) dti_storage_release(y[r]);
+        else if (!(made[r] = dti_tensor_new(d->result[r], y[r]))) done = false;
+    }
+    for (int r = 0; r < count && done; r++) result[r] = made[r];
+    return dt_context_status(ctx);
+}
+
+dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes)
+{
+    dt_tensor *y = NULL;
+    dt_apply_all(op, in, n, attributes, &y, 1);
+    return y;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls by row, remembered: what the operands become and the results are, for one op, one key of attributes and one list
+ * of specs. */
+#ifndef DTI_OPS_DISPATCH_H
+#define DTI_OPS_DISPATCH_H
+
+#include "ops/row.h"
+
+typedef struct dti_dispatch {
+    const dt_op *op;
+    const dti_rule *rule;
+    int n, result_count;               /* results: kept ones among them                                            */
+    uint32_t moved;                    /* bit i: operand i is used on another spec                                 */
+    uint32_t number_dims;              /* as in dti_answer                                                         */
+    size_t key_bytes;
+    const unsigned char *key;
+    const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
+} dti_dispatch;
+
+/* What is remembered for a call, or made now. NULL and the error: see dt_apply. */
+const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                                     const dti_attributes *attributes);
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The search for an assignment: places of the operands as they are given, strategies per mesh dim, prices of
+ * combinations, specs of the best. */
+#include "ops/propagate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "mesh/topology.h"
+#include "redistribute/price.h"
+
+enum {
+    MAX_STRATEGIES = 64,               /* along one mesh dim                                                       */
+    MAX_TRIED = 4096,
+    FOREIGN = -1                       /* a factor of a given placement that is no factor of the bound rule        */
+};
+
+/* Orders of magnitude of an accelerator, as the link classes' prices are: 400 TFLOP/s, 2 TB/s. */
+enum { FLOPS_PER_NS = 400000, BYTES_PER_NS = 2000 };
+
+typedef struct candidates {            /* along one mesh dim; those that move nothing first                        */
+    int count, free_count;
+    int tried;                         /* how many of them are                                                     */
+    dti_strategy strategy[MAX_STRATEGIES];
+} candidates;
+
+typedef struct assignment {
+    bool wasteful;                     /* moves something along a mesh dim where nothing need be moved             */
+    int64_t ns, bytes;
+    int chosen[DT_MAX_MESH_DIMS];
+} assignment;
+
+typedef struct search {
+    dt_context *ctx;
+    const dti_ask *ask;
+    const dti_rule *rule;
+    dti_propagation *out;
+    const dt_mesh *mesh;
+    int wanted;
+    int64_t elements[DTI_MAX_OPERANDS], touched; /* touched: bytes of all operands and results                     */
+    dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
+    int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
+    int levels;
+    dti_price prices[DT_MAX_LINKS];
+    candidates dim[DT_MAX_MESH_DIMS];
+    int chosen[DT_MAX_MESH_DIMS];      /* the assignment at hand                                                   */
+    int best_count;                    /* the best so far, cheapest first                                          */
+    assignment best[DTI_MAX_ALTERNATIVES];
+} search;
+
+static bool is_present(const search *s, int operand) { return s->out->bound.present >> operand & 1; }
+
+/* ---- what is given ----------------------------------------------------------------------------------------------- */
+
+static bool find_mesh(search *s)
+{
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        const dt_spec *spec = s->ask->operand[i];
+        if (!spec) continue;
+        if (!s->out->mesh) s->out->mesh = spec->mesh;
+        if (spec->mesh == s->out->mesh) continue;
+        dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s: %s lies on mesh %s, the first operand on %s; redistribute one of them",
+                 dti_rule_op(s->rule), spec->text, spec->mesh->text, s->out->mesh->text);
+        return false;
+    }
+    s->mesh = s->out->mesh;
+    if (!s->mesh) dti_fail(s->ctx, DT_ERR_ARG, "%s: no operand says on which mesh", dti_rule_op(s->rule));
+    return s->mesh != NULL;
+}
+
+static bool bind(search *s)
+{
+    dti_rule_call call = { .batch = s->ask->batch, .sizes = s->ask->sizes, .size_count = s->ask->size_count };
+    for (int i = 0; i < s->rule->operand_count; i++)
+        call.operand[i] = s->ask->operand[i] ? &s->ask->operand[i]->form : NULL;
+    return dti_rule_bind(s->ctx, s->rule, &call, &s->out->bound);
+}
+
+/* The bound factor that some of a dim's refined factors, first .. end - 1, are together; FOREIGN: none. */
+static int factor_of(const dti_bound *bound, const dti_bound_dims *dims, int first, int end)
+{
+    int factor = dims->factor[first];
+    if (factor < 0 || end == first + 1) return factor < 0 ? FOREIGN : factor;
+    const dti_bound_letter *letter = &bound->letter[bound->factor[factor].letter];
+    return factor == letter->first && end - first == letter->count ? letter->whole : FOREIGN;
+}
+
+/* Which bound factor each factor of a given dim is. */
+static void match_dim(const dti_bound *bound, const dti_form *form, const dti_bound_dims *dims, int d, int16_t *factors)
+{
+    int at = dims->form.factor_first[d], end = dims->form.factor_first[d + 1];
+    for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
+        int first = at;
+        int64_t size = 1;
+        while (at < end && size < form->size[f]) size *= dims->form.size[at++];
+        if (at == first && at < end && form->size[f] <= 1) at++;
+        bool fits = size == form->size[f] && at > first;
+        factors[f] = (int16_t)(fits ? factor_of(bound, dims, first, at) : FOREIGN);
+        if (!fits && size != form->size[f]) at = end; /* cut otherwise: nothing behind it is told, either          */
+    }
+}
+
+static void place_operand(search *s, int i)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
+    dti_bound_dims dims;
+    int16_t factors[DT_MAX_FACTORS];
+    dti_bound_operand(s->rule, &s->out->bound, i, 0, &dims);
+    s->elements[i] = 1;
+    for (int d = 0; d < form->dim_count; d++) {
+        match_dim(&s->out->bound, form, &dims, d, factors);
+        for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
+            s->elements[i] *= form->size[f];
+            for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++)
+                s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = factors[f] };
+        }
+    }
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        if (form->partial[m]) s->given[i][m] = (dti_place){ .what = DTI_PLACE_P, .kind = form->partial[m] };
+}
+
+static void price_dims(search *s, const dti_topology *topology)
+{
+    s->levels = topology->level_count;
+    dti_price_table(topology, s->prices);
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_mesh_dim *dim = &s->mesh->dims[m];
+        int reach = 0;
+        for (int a = 0; a < dim->axis_count; a++) reach += (dim->axes[a].size - 1) * dim->axes[a].stride;
+        int link = dti_topology_class(topology, s->mesh->base, s->mesh->base + reach);
+        s->link[m] = link < s->levels ? link : s->levels - 1;
+    }
+}
+
+static int64_t bytes_of_form(const dti_form *form, dt_dtype dtype)
+{
+    int64_t bytes = (int64_t)dt_dtype_bytes(dtype);
+    for (int d = 0; d < form->dim_count; d++) bytes *= dti_form_dim(form, d);
+    return bytes;
+}
+
+static dt_dtype result_dtype(const search *s, int r)
+{
+    if (s->ask->result[r]) return s->ask->result[r];
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (s->ask->operand[i]) return (dt_dtype)s->ask->operand[i]->form.dtype;
+    return DT_F32;
+}
+
+static void count_touched(search *s)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (is_present(s, i))
+            s->touched += s->elements[i] * (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype);
+    for (int r = 0; r < s->rule->result_count; r++) {
+        dti_bound_dims dims;
+        dti_bound_result(s->rule, &s->out->bound, r, 0, &dims);
+        s->touched += bytes_of_form(&dims.form, result_dtype(s, r));
+    }
+}
+
+/* ---- strategies -------------------------------------------------------------------------------------------------- */
+
+static bool same_place(dti_place a, dti_place b)
+{
+    return a.what == b.what && (a.what != DTI_PLACE_S || a.factor == b.factor)
+        && (a.what != DTI_PLACE_P || a.kind == b.kind);
+}
+
+static bool moves_nothing(const search *s, int m, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (is_present(s, i) && s->given[i][m].what != DTI_PLACE_R
+            && !same_place(s->given[i][m], strategy->operand[i])) return false;
+    return true;
+}
+
+/* Those that move nothing to the front, otherwise in their order. */
+static void free_first(const search *s, int m, candidates *c)
+{
+    dti_strategy moving[MAX_STRATEGIES];
+    int n = 0;
+    c->free_count = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (moves_nothing(s, m, &c->strategy[i])) c->strategy[c->free_count++] = c->strategy[i];
+        else moving[n++] = c->strategy[i];
+    }
+    memcpy(c->strategy + c->free_count, moving, (size_t)n * sizeof *moving);
+}
+
+static void find_candidates(search *s, int m)
+{
+    uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
+    bool whole = true;
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        whole &= s->given[i][m].what == DTI_PLACE_R;
+        if (s->given[i][m].what == DTI_PLACE_P) kinds[i] = (uint8_t)(1 << s->given[i][m].kind);
+    }
+    candidates *c = &s->dim[m];
+    c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
+    free_first(s, m, c);
+}
+
+/* ---- prices ------------------------------------------------------------------------------------------------------ */
+
+/* What the busiest rank receives of an operand along all mesh dims: sums of P first, of its part as it is given; then
+ * what it is to hold and does not. */
+static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *messages)
+{
+    int64_t part = s->elements[i], held = s->elements[i], kept = 1, summed = 1;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
+        int64_t size = s->mesh->dims[m].size;
+        if (given.what == DTI_PLACE_S) held /= size;
+        if (used.what == DTI_PLACE_S) part /= size;
+        if (given.what == DTI_PLACE_R || same_place(given, used)) continue;
+        if (given.what == DTI_PLACE_P) summed *= size;
+        if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) kept *= size;
+        *messages += size - 1;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype);
+    return (held / summed * (summed - 1) + part - part / kept) * bytes;
+}
+
+static int64_t work_ns(const search *s)
+{
+    int64_t share = 1, flops = s->ask->flops;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        bool splits = strategy->fresh.what == DTI_PLACE_S;
+        for (int i = 0; i < s->rule->operand_count; i++) splits |= strategy->operand[i].what == DTI_PLACE_S;
+        if (splits) share *= s->mesh->dims[m].size;
+    }
+    int64_t compute = flops / FLOPS_PER_NS / share, memory = s->touched / BYTES_PER_NS / share;
+    return compute > memory ? compute : memory;
+}
+
+/* A letter is split either as a whole or by its factors. */
+static bool splits_agree(const search *s, uint64_t *whole)
+{
+    uint64_t parts = 0;
+    *whole = 0;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        for (int i = 0; i <= s->rule->operand_count; i++) {
+            dti_place place = i < s->rule->operand_count ? strategy->operand[i] : strategy->fresh;
+            if (place.what != DTI_PLACE_S) continue;
+            int l = s->out->bound.factor[place.factor].letter;
+            const dti_bound_letter *letter = &s->out->bound.letter[l];
+            *(letter->count > 1 && place.factor == letter->whole ? whole : &parts) |= UINT64_C(1) << l;
+        }
+    }
+    return (*whole & parts) == 0;
+}
+
+static bool is_better(const assignment *a, const assignment *b)
+{
+    if (a->wasteful != b->wasteful) return b->wasteful;
+    return a->ns != b->ns ? a->ns < b->ns : a->bytes < b->bytes;
+}
+
+static assignment price(const search *s)
+{
+    assignment a = { .ns = work_ns(s) };
+    memcpy(a.chosen, s->chosen, sizeof a.chosen);
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        a.wasteful |= s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        int slowest = s->levels - 1;
+        int64_t messages = 0, moved[DT_MAX_LINKS] = { 0 };
+        if (!is_present(s, i)) continue;
+        int64_t all = operand_bytes(s, i, &slowest, &messages);
+        moved[slowest] = all;
+        a.bytes += all;
+        if (all) a.ns += dti_price_step(s->prices, s->levels, moved, messages);
+    }
+    return a;
+}
+
+/* The assignment at hand among the best, behind those that cost as much. */
+static void consider(search *s)
+{
+    uint64_t whole;
+    if (!splits_agree(s, &whole)) return;
+    assignment a = price(s);
+    int at = s->best_count;
+    while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
+    if (at == s->wanted) return;
+    if (s->best_count < s->wanted) s->best_count++;
+    for (int k = s->best_count - 1; k > at; k--) s->best[k] = s->best[k - 1];
+    s->best[at] = a;
+}
+
+/* ---- combinations ------------------------------------------------------------------------------------------------ */
+
+/* The next assignment, the last mesh dim changing fastest. */
+static bool next(search *s)
+{
+    for (int m = s->mesh->dim_count - 1; m >= 0; m--) {
+        if (++s->chosen[m] < s->dim[m].tried) return true;
+        s->chosen[m] = 0;
+    }
+    return false;
+}
+
+static int64_t combinations(const search *s)
+{
+    int64_t n = 1;
+    for (int m = 0; m < s->mesh->dim_count && n <= MAX_TRIED; m++) n *= s->dim[m].tried;
+    return n;
+}
+
+/* Settle one dim after the other. */
+static void settle(search *s)
+{
+    memset(s->chosen, 0, sizeof s->chosen);
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        for (int i = 0; i < s->dim[m].tried; i++) {
+            s->chosen[m] = i;
+            consider(s);
+        }
+        s->chosen[m] = s->best_count ? s->best[0].chosen[m] : 0;
+    }
+}
+
+/* All strategies, or where some move nothing those alone. */
+static void try_all(search *s, bool free_alone)
+{
+    s->best_count = 0;
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        s->dim[m].tried = free_alone && s->dim[m].free_count ? s->dim[m].free_count : s->dim[m].count;
+    if (combinations(s) > MAX_TRIED) {
+        settle(s);
+        return;
+    }
+    memset(s->chosen, 0, sizeof s->chosen);
+    do consider(s);
+    while (next(s));
+}
+
+/* ---- specs ------------------------------------------------------------------------------------------------------- */
+
+typedef struct split_order { int count; int8_t dims[DT_MAX_MESH_DIMS]; } split_order;
+
+static void add_once(split_order *order, int m)
+{
+    for (int i = 0; i < order->count; i++)
+        if (order->dims[i] == m) return;
+    order->dims[order->count++] = (int8_t)m;
+}
+
+static bool splits(const dti_strategy *strategy, int operands, int factor)
+{
+    bool split = strategy->fresh.what == DTI_PLACE_S && strategy->fresh.factor == factor;
+    for (int i = 0; i < operands; i++)
+        split |= strategy->operand[i].what == DTI_PLACE_S && strategy->operand[i].factor == factor;
+    return split;
+}
+
+/* The mesh dims that split a bound factor, in order. */
+static split_order order_of(const search *s, const dti_strategy *along, int factor)
+{
+    split_order order = { 0 };
+    int operands = s->rule->operand_count;
+    for (int i = 0; i < operands; i++) {
+        if (!is_present(s, i)) continue;
+        const dti_form *form = &s->ask->operand[i]->form;
+        for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
+            int m = form->split[k];
+            if (s->given[i][m].factor == factor && splits(&along[m], operands, factor)) add_once(&order, m);
+        }
+    }
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        if (splits(&along[m], operands, factor)) add_once(&order, m);
+    return order;
+}
+
+/* The spec of a tensor with these dims, placed so along each mesh dim. */
+static const dt_spec *spec_of(const search *s, const dti_strategy *along, const dti_place *places,
+                              dti_bound_dims *dims, dt_dtype dtype)
+{
+    dti_form *form = &dims->form;
+    int count = 0;
+    form->dtype = (int32_t)dtype;
+    for (int f = 0; f < form->factor_first[form->dim_count]; f++) {
+        form->split_first[f] = (int8_t)count;
+        split_order order = dims->factor[f] < 0 ? (split_order){ 0 } : order_of(s, along, dims->factor[f]);
+        for (int k = 0; k < order.count; k++) {
+            dti_place place = places[order.dims[k]];
+            if (place.what == DTI_PLACE_S && place.factor == dims->factor[f]) form->split[count++] = order.dims[k];
+        }
+        form->split_first[f + 1] = (int8_t)count;
+    }
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        form->partial[m] = places[m].what == DTI_PLACE_P ? places[m].kind : 0;
+    return dti_spec_intern(s->out->mesh, form);
+}
+
+/* Where an operand is lifted to P(sum), or taken as it, that is what the kernel is given. */
+static dti_place used_place(const dti_strategy *strategy, int i)
+{
+    if ((strategy->lift | strategy->rescale) >> i & 1) return (dti_place){ .what = DTI_PLACE_P, .kind = DTI_SUM };
+    return strategy->operand[i];
+}
+
+static bool make_specs(const search *s, uint64_t whole, dti_answer *answer)
+{
+    dti_place places[DT_MAX_MESH_DIMS];
+    dti_bound_dims dims;
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        if (!is_present(s, i)) continue;
+        for (int m = 0; m < s->mesh->dim_count; m++) places[m] = used_place(&answer->along[m], i);
+        dti_bound_operand(s->rule, &s->out->bound, i, whole, &dims);
+        answer->used[i] = spec_of(s, answer->along, places, &dims, (dt_dtype)s->ask->operand[i]->form.dtype);
+        if (!answer->used[i]) return false;
+    }
+    for (int r = 0; r < s->rule->result_count; r++) {
+        for (int m = 0; m < s->mesh->dim_count; m++) places[m] = answer->along[m].result[r];
+        dti_bound_result(s->rule, &s->out->bound, r, whole, &dims);
+        answer->result[r] = spec_of(s, answer->along, places, &dims, result_dtype(s, r));
+        if (!answer->result[r]) return false;
+    }
+    return true;
+}
+
+static bool make_answer(search *s, int i)
+{
+    dti_answer *answer = &s->out->answer[i];
+    uint64_t whole;
+    memset(answer, 0, sizeof *answer);
+    memcpy(s->chosen, s->best[i].chosen, sizeof s->chosen);
+    splits_agree(s, &whole);
+    answer->bytes = s->best[i].bytes;
+    answer->ns = s->best[i].ns;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        answer->along[m] = s->dim[m].strategy[s->chosen[m]];
+        if (answer->along[m].lift_number) answer->number_dims |= UINT32_C(1) << m;
+    }
+    return make_specs(s, whole, answer);
+}
+
+/* ---- front ------------------------------------------------------------------------------------------------------- */
+
+static bool search_all(search *s)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (is_present(s, i)) place_operand(s, i);
+    const dti_topology *topology = dti_topology_get(s->ctx);
+    if (!topology) return false;
+    price_dims(s, topology);
+    count_touched(s);
+    for (int m = 0; m < s->mesh->dim_count; m++) find_candidates(s, m);
+    if (s->wanted == 1) try_all(s, true);
+    if (s->best_count == 0) try_all(s, false); /* or a letter would be split whole here, by a factor there         */
+    if (s->best_count == 0) {
+        dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s: no placements of its operands agree", dti_rule_op(s->rule));
+        return false;
+    }
+    s->out->answer_count = s->best_count;
+    for (int i = 0; i < s->best_count; i++)
+        if (!make_answer(s, i)) return false;
+    return true;
+}
+
+bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)
+{
+    search *s = calloc(1, sizeof *s);
+    out->mesh = NULL;
+    if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to propagate placements"), false;
+    s->ctx = ctx;
+    s->ask = ask;
+    s->rule = ask->rule;
+    s->out = out;
+    s->wanted = wanted;
+    bool found = find_mesh(s) && bind(s) && search_all(s);
+    free(s);
+    return found;
+}

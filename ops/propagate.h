@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which placements a call's operands take, and its results get: of all assignments of mesh dims to factors that are
+ * legal (partial.h), the cheapest. Pure: it makes specs, no plans, and moves nothing.
+ *
+ * An assignment is priced by closed formulas, in integers: what the busiest rank receives of each operand, over the
+ * slowest link that changes, and its share of the work. Not by plans: those are made for the one that is taken.
+ *  - A mesh dim along which all operands are R splits nothing.
+ *  - A mesh dim along which some strategy moves nothing takes one of those; the others may take any.
+ *  - Fewest nanoseconds win; then fewest bytes; then the first: mesh dims in their order, the last changing fastest,
+ *    each through its strategies in the order of dti_partial_strategies.
+ *  - Where that are more than MAX_TRIED assignments, dims are settled one after the other, each by the best it finds.
+ * Several mesh dims that split one factor do it in the order in which an operand, the first that has two of them there,
+ * is split; the rest behind it in the mesh's order. */
+#ifndef DTI_OPS_PROPAGATE_H
+#define DTI_OPS_PROPAGATE_H
+
+#include "ops/partial.h"
+
+enum { DTI_MAX_ALTERNATIVES = 8 };
+
+typedef struct dti_ask {
+    const dti_rule *rule;
+    const dt_spec *operand[DTI_MAX_OPERANDS]; /* all on one mesh; NULL: absent                                     */
+    dt_dtype result[DTI_MAX_RESULTS];  /* DT_DTYPE_DEFAULT: that of the first operand                              */
+    const dt_shape *batch;             /* as in dti_rule_call                                                           */
+    const dti_letter_size *sizes;
+    int size_count;
+    int64_t flops;                     /* of the whole call; 0: one for each element of the largest tensor         */
+} dti_ask;
+
+/* One assignment, whole. */
+typedef struct dti_answer {
+    const dt_spec *used[DTI_MAX_OPERANDS];   /* what the kernel takes; as given where nothing changes              */
+    const dt_spec *result[DTI_MAX_RESULTS];
+    uint32_t number_dims;              /* bit d: along mesh dim d, the number 1 is added on the first rank alone   */
+    int64_t bytes, ns;                 /* by the formulas                                                          */
+    dti_strategy along[DT_MAX_MESH_DIMS];
+} dti_answer;
+
+typedef struct dti_propagation {
+    dt_mesh *mesh;
+    dti_bound bound;
+    int answer_count;                  /* cheapest first; at least 1                                               */
+    dti_answer answer[DTI_MAX_ALTERNATIVES];
+} dti_propagation;
+
+/* How many of the cheapest are wanted: 1 for a call, more for those who ask why. false and the error: the rule does
+ * not bind, operands lie on different meshes, memory ran out. */
+bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a row says of one call: attributes read by their table, dtypes by their letters, rule and polynomial parsed from
+ * the texts that are fixed or derived. */
+#include "ops/row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/context.h"
+
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
+
+static bool read_dim(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first, int *dim)
+{
+    if (*dim >= -first->n && *dim < first->n) {
+        if (*dim < 0) *dim += first->n;
+        return true;
+    }
+    dti_fail(ctx, DT_ERR_ARG, "%s: expected %s in %d .. %d, got %d", op->head, a->name, -first->n, first->n - 1, *dim);
+    return false;
+}
+
+static bool read_dims(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first, dt_dims *dims)
+{
+    dt_dims sorted = { .n = dims->n ? dims->n : first->n };
+    bool among[DT_MAX_DIMS] = { false };
+    if (dims->n < 0 || dims->n > DT_MAX_DIMS)
+        return dti_fail(ctx, DT_ERR_ARG, "%s: expected at most %d %s, got %d", op->head, DT_MAX_DIMS, a->name, dims->n),
+               false;
+    for (int i = 0; i < sorted.n; i++) {
+        int dim = dims->n ? dims->dim[i] : i;
+        if (!read_dim(ctx, op, a, first, &dim)) return false;
+        if (among[dim]) return dti_fail(ctx, DT_ERR_ARG, "%s: dim %d stands twice in %s", op->head, dim, a->name), false;
+        among[dim] = true;
+    }
+    for (int d = 0, i = 0; d < first->n; d++)
+        if (among[d]) sorted.dim[i++] = d;
+    *dims = sorted;
+    return true;
+}
+
+/* Its class is all that a rule may know of a number: its sign; 2 where it has none. */
+static void classify(unsigned char *key)
+{
+    double number, class;
+    memcpy(&number, key, sizeof number);
+    class = isnan(number) ? 2 : (number > 0) - (number < 0);
+    memcpy(key, &class, sizeof class);
+}
+
+static bool read_attribute(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first,
+                           dti_attributes *out)
+{
+    void *value = out->values + a->offset, *key = out->key + a->offset;
+    switch (a->kind) {
+    case DT_ATTRIBUTE_DIM:
+        if (!read_dim(ctx, op, a, first, value)) return false;
+        memcpy(key, value, sizeof(int));
+        return true;
+    case DT_ATTRIBUTE_DIMS:
+        if (!read_dims(ctx, op, a, first, value)) return false;
+        memcpy(key, value, sizeof(dt_dims));
+        return true;
+    case DT_ATTRIBUTE_NUMBER: classify(key); return true;
+    default: return true;
+    }
+}
+
+bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
+                         dti_attributes *out)
+{
+    out->bytes = op->attribute_bytes;
+    if (out->bytes == 0) return true;
+    if (!values) return dti_fail(ctx, DT_ERR_ARG, "%s: no attributes", op->head), false;
+    memcpy(out->values, values, out->bytes);
+    memcpy(out->key, values, out->bytes);
+    for (int i = 0; i < op->attribute_count; i++)
+        if (!read_attribute(ctx, op, &op->attributes[i], first, out)) return false;
+    return true;
+}
+
+/* ---- dtypes ------------------------------------------------------------------------------------------------------ */
+
+static bool is_float(dt_dtype dtype) { return dtype >= DT_F64 && dtype <= DT_F16; }
+static bool is_integer(dt_dtype dtype) { return dtype >= DT_I64 && dtype <= DT_U8; }
+
+static const char *expected_dtype(char letter)
+{
+    return letter == 'f' ? "a float" : letter == 'i' ? "an integer" : letter == 'b' ? "bool" : "the same";
+}
+
+static bool takes(char letter, dt_dtype dtype)
+{
+    return letter == 'f' ? is_float(dtype) : letter == 'i' ? is_integer(dtype) : letter == 'b' ? dtype == DT_BOOL : true;
+}
+
+/* Operands with one letter t or f are alike: the first of them is *common. */
+static bool match_operand(dt_context *ctx, const dt_op *op, const dti_rule *rule, const dt_spec *const *in, int i,
+                          char letter, int *common)
+{
+    dt_dtype dtype = (dt_dtype)in[i]->form.dtype;
+    bool alike = letter == 't' || letter == 'f';
+    if (!takes(letter, dtype)) {
+        dti_fail(ctx, DT_ERR_DTYPE, "%s: expected %s for %s, got %s", op->head, expected_dtype(letter),
+                 dti_rule_name(rule, i), in[i]->text);
+        return false;
+    }
+    if (alike && *common < 0) *common = i;
+    if (!alike || in[*common]->form.dtype == in[i]->form.dtype) return true;
+    dti_fail(ctx, DT_ERR_DTYPE, "%s: expected one dtype, got %s for %s and %s for %s", op->head, in[*common]->text,
+             dti_rule_name(rule, *common), in[i]->text, dti_rule_name(rule, i));
+    return false;
+}
+
+static dt_dtype attribute_dtype(const dt_op *op, const dti_attributes *attributes)
+{
+    dt_dtype dtype = DT_DTYPE_DEFAULT;
+    for (int i = 0; i < op->attribute_count; i++)
+        if (op->attributes[i].kind == DT_ATTRIBUTE_DTYPE)
+            memcpy(&dtype, attributes->values + op->attributes[i].offset, sizeof dtype);
+    return dtype;
+}
+
+static dt_dtype result_dtype(const dt_op *op, const dti_attributes *attributes, char letter, dt_dtype common)
+{
+    return letter == 'b' ? DT_BOOL : letter == 'i' ? DT_I64 : letter == 'd' ? attribute_dtype(op, attributes) : common;
+}
+
+static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const *in, const dti_attributes *attributes,
+                         dti_asking *out)
+{
+    const dti_rule *rule = &out->rule;
+    const char *letters = op->dtypes, *arrow = letters ? strstr(letters, "->") : NULL;
+    int common = -1;
+    for (int i = 0; i < rule->operand_count; i++) {
+        char letter = arrow && letters + i < arrow ? letters[i] : 't';
+        if (in[i] && !match_operand(ctx, op, rule, in, i, letter, &common)) return false;
+    }
+    dt_dtype alike = common < 0 ? DT_F32 : (dt_dtype)in[common]->form.dtype;
+    for (int r = 0; r < rule->result_count; r++) {
+        char letter = arrow && (int)strlen(arrow) > r + 2 ? arrow[r + 2] : 't';
+        out->ask.result[r] = result_dtype(op, attributes, letter, alike);
+        if (out->ask.result[r] > DT_DTYPE_DEFAULT && out->ask.result[r] < DT_DTYPE_COUNT) continue;
+        dti_fail(ctx, DT_ERR_DTYPE, "%s: %d is no dtype", op->head, (int)out->ask.result[r]);
+        return false;
+    }
+    return true;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
+                   dt_derived *out)
+{
+    dt_shape shapes[DT_MAX_OPERANDS];
+    *out = (dt_derived){ .size_count = 0 };
+    snprintf(out->rule, sizeof out->rule, "%s", op->rule ? op->rule : "");
+    snprintf(out->polynomial, sizeof out->polynomial, "%s", op->polynomial ? op->polynomial : "none");
+    if (!op->derive) return true;
+    for (int i = 0; i < n; i++) shapes[i] = in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
+    dt_status status = op->derive(ctx, attributes->values, shapes, n, out);
+    if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: its rule says no more", op->head);
+    return status == DT_OK && !dti_failed(ctx);
+}
+
+static bool parse(dt_context *ctx, const dt_op *op, int n, dti_asking *out)
+{
+    if (!dti_rule_parse(ctx, &(dti_row_text){ op->head, out->derived.rule, out->derived.polynomial }, &out->rule))
+        return false;
+    if (n == out->rule.operand_count) return true;
+    dti_fail(ctx, DT_ERR_ARG, "%s: expected %d operands, got %d", op->head, out->rule.operand_count, n);
+    return false;
+}
+
+static void count_flops(const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
+                        dti_asking *out)
+{
+    dt_shape shapes[DT_MAX_OPERANDS];
+    for (int i = 0; i < n; i++) shapes[i] = in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
+    if (op->flops) out->ask.flops = op->flops(attributes->values, shapes, n);
+}
+
+bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
+                 dti_asking *out)
+{
+    out->ask = (dti_ask){ .rule = &out->rule };
+    if (!derive(ctx, op, in, n, attributes, &out->derived) || !parse(ctx, op, n, out)) return false;
+    for (int i = 0; i < n; i++) out->ask.operand[i] = in[i];
+    if (!match_dtypes(ctx, op, in, attributes, out)) return false;
+    for (int i = 0; i < out->derived.size_count; i++)
+        out->sizes[i] = (dti_letter_size){ out->derived.size[i].letter, out->derived.size[i].size };
+    out->ask.sizes = out->sizes;
+    out->ask.size_count = out->derived.size_count;
+    out->ask.batch = out->derived.stretches ? &out->derived.batch : NULL;
+    count_flops(op, in, n, attributes, out);
+    return true;
+}

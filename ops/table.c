@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The op table: the library's rows, file by file. */
+#include <string.h>
+
+#include "ops/tables.h"
+
+static const dt_op *const *const tables[] = { dti_ops_elementwise, dti_ops_reduce, dti_ops_matmul };
+
+int dt_op_count(void)
+{
+    int n = 0;
+    for (int t = 0; t < DT_COUNT(tables); t++)
+        for (int i = 0; tables[t][i]; i++) n++;
+    return n;
+}
+
+const dt_op *dt_op_at(int i)
+{
+    for (int t = 0; t < DT_COUNT(tables); t++)
+        for (int k = 0; tables[t][k]; k++)
+            if (i-- == 0) return tables[t][k];
+    return NULL;
+}
+
+static bool is_named(const dt_op *op, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(op->head, name, n) == 0 && op->head[n] == '(';
+}
+
+const dt_op *dt_op_find(const char *name)
+{
+    for (int i = 0; name && i < dt_op_count(); i++)
+        if (is_named(dt_op_at(i), name)) return dt_op_at(i);
+    return NULL;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of each file of ops; each list ends with NULL. */
+#ifndef DTI_OPS_TABLES_H
+#define DTI_OPS_TABLES_H
+
+#include <dtensor/op.h>
+
+extern const dt_op *const dti_ops_elementwise[], *const dti_ops_reduce[], *const dti_ops_matmul[];
+
+#endif
