@@ -13,8 +13,8 @@
 /* ---- layers' own state ------------------------------------------------------------------------------------------ */
 
 typedef enum dti_layer {           /* lower ones first: they end last                                              */
-    DTI_LAYER_STORAGE, DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAYER_OP,
-    DTI_LAYER_COUNT
+    DTI_LAYER_STORAGE, DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAYER_TAPE,
+    DTI_LAYER_OP,     DTI_LAYER_COUNT
 } dti_layer;
 
 typedef struct dti_layer_state { void *state; void (*fini)(void *state); } dti_layer_state;
@@ -56,6 +56,7 @@ struct dt_context {
     dti_peers peers;
     dti_arena arena;               /* all that lives as long as the context                                        */
     dti_layer_state layers[DTI_LAYER_COUNT];
+    const struct dti_recorder *recorder; /* what the tape wants to hear of tensors (tensor.h); NULL: no tape       */
     struct dti_options *options;
     dti_scope *scopes;             /* scopes[0] is the context's own                                               */
     int scope_count, scope_capacity, scope_next; /* scope_next: the next scope's name                              */
