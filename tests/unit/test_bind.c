@@ -337,7 +337,7 @@ static void long_calls(void)
 {
     static bound_parts parts;
     const char *huge = "[1000000000000000,1,1,1,1,1,1,1] ";
-    char shapes[16 * 32] = "";
+    char shapes[16 * 48] = "";
     dt_context *ctx = dt_context_dry(1);
     for (int i = 0; i < 15; i++) strcat(shapes, huge);
     strcat(shapes, "[2,1,1,1,1,1,1,1]");
