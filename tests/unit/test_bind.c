@@ -118,9 +118,11 @@ static const bind_row bindings[] = {
     { { unfold, "[3,(2 5)]", NULL, "p=5" }, "p=5!x q=2!x ...[0]=3", "[3,5,2]" },
     { { { "f(x)", "(a b c) -> a c", "x" }, "[(2 3 5)]", NULL, NULL }, "a=2 b=3 c=5", "[2,5]" },
     { { { "f(x)", "(a b c) -> a c", "x" }, "[(2 3 5)]", NULL, "a=6 c=5" }, "a=6(2 3) b=1 c=5", "[(2 3),5]" },
+    { { { "f(x, y, z)", "k, k, k ->", "x y z" }, "[(5 6)] [30] [(6 5)]", NULL, NULL }, "k=30!x!z", "[]" },
     /* A product that is known only after another. */
     { { { "f(x, y, z)", "(a b), (b c), c -> a", "x y z" }, "[24] [6] [2]", NULL, NULL }, "a=8 b=3 c=2", "[8]" },
     { { { "f(x, y)", "(a b), (b c) -> a c", "x y" }, "[24] [(3 2)]", NULL, NULL }, "a=8 b=3 c=2", "[8,2]" },
+    { { { "f(x, y)", "(a b), (b c) -> a c", "x y" }, "[(4 6)] [(3 2)]", NULL, NULL }, "a=4 b=6(3 2) c=1", "[4,1]" },
     { { { "fold(x)", "... a b -> ... (a b)", "x" }, "[3,(2 2),5]", NULL, NULL }, "a=4(2 2) b=5 ...[0]=3",
       "[3,(2 2 5)]" },
     /* New letters, new leading dims. */

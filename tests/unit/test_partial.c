@@ -212,7 +212,10 @@ static const case_row cases[] = {
     { { { "f(x, v, w)", "..., ..., ... -> ...", "x v + x w" }, "[4] [4] [4]", 0, 0 }, "P(avg) R R",
       "x P(avg), v R, w R -> P(avg)", "the value is linear in x" },
     { { { "f(a, b, c)", "..., ..., ... -> ...", "a b + b c + a c" }, "[4] [4] [4]", 0, 0 }, "R P(sum) R", NULL,
-      "the value is linear in b; a is R beside monomials that are P, and cannot become P for all results" },
+      "the value is linear in b; a is R in one monomial and cannot become P: it is in others that are P" },
+    { { { "f(a, b, c)", "..., ..., ... -> ...", "b + a b + c" }, "[4] [4] [4]", 0, 0 }, "R R P(sum)",
+      "a R, b R, c P(sum) -> P(sum) lift b",
+      "the value is linear in c; b, R, becomes P(sum): it is added once, on the first rank" },
     { { { "f(a, b, c)", "..., ..., ... -> ...", "a + b c + 1" }, "[4] [4] [4]", 0, 0 }, "P(sum) R R",
       "a P(sum), b R, c R -> P(sum) lift b lift 1",
       "the value is linear in a; b, R, becomes P(sum): it is added once, on the first rank; "
