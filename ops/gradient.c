@@ -108,7 +108,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     return !dti_failed(node->ctx);
 }
 
-static const dti_node_class op_class = { "an op", backward, release };
+static const dti_node_class op_class = { "an op", backward, release, false };
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 

@@ -122,7 +122,7 @@ static bool pass(dti_node *node)
     return true;
 }
 
-/* In a scope of its own, so that what it makes ends; gradients are hidden, and outlive it. A leaf is not spent. */
+/* In a scope of its own, so that what it makes ends; gradients are hidden, and outlive it. */
 static bool pass_in_scope(dti_node *node)
 {
     int scope = dt_scope_push(node->ctx, DT_SCOPE_NO_GRAD);
@@ -132,7 +132,7 @@ static bool pass_in_scope(dti_node *node)
         dti_tensor_destroy(node->grad[r]);
         node->grad[r] = NULL;
     }
-    if (node->class != &dti_leaf_class) dti_node_spend(node);
+    if (!node->class->again) dti_node_spend(node);
     return done && !dti_failed(node->ctx);
 }
 

@@ -145,7 +145,7 @@ static bool leaf_backward(dti_node *node, dt_tensor *const *grad, uint32_t wante
     return true;
 }
 
-const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release };
+const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release, true };
 
 /* ---- pins -------------------------------------------------------------------------------------------------------- */
 
@@ -165,7 +165,7 @@ static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted
     return in_grad[0] != NULL;
 }
 
-static const dti_node_class pin_class = { "redistribute", pin_backward, state_release };
+static const dti_node_class pin_class = { "redistribute", pin_backward, state_release, true };
 
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
 {
@@ -194,7 +194,7 @@ static bool border_backward(dti_node *node, dt_tensor *const *grad, uint32_t wan
     return in_grad[0] != NULL;
 }
 
-static const dti_node_class border_class = { "local", border_backward, state_release };
+static const dti_node_class border_class = { "local", border_backward, state_release, true };
 
 /* Of two specs the one on a mesh of one rank is the local tensor's. */
 static bool crossed(dt_tensor *x, dt_tensor *y, const dt_spec *grad)

@@ -22,7 +22,8 @@ typedef struct dti_node_class {
     /* in_grad[i] = the gradient of input i, for the inputs of the mask, of the outputs' gradients (NULL: zero); in the
      * innermost scope. NULL in_grad: it is zero. false: the error. */
     bool (*backward)(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad);
-    void (*release)(dti_node *node); /* give up what was saved; once                                               */
+    void (*release)(dti_node *node); /* give up its state; once                                                    */
+    bool again;                    /* it saves no tensors, so backward may pass as often as it likes               */
 } dti_node_class;
 
 typedef struct dti_edge { dti_node *node; int output; } dti_edge; /* node NULL: has no gradient                    */

@@ -127,7 +127,7 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec)
 /* The mesh dims that a text of placements names: with a "*" those before a ":", without one all. */
 static uint32_t named_dims(const dt_mesh *mesh, const char *placements)
 {
-    uint32_t named = 0;
+    uint32_t named = DTI_PINNED;
     if (!placements || !strchr(placements, '*')) return ~UINT32_C(0);
     for (int d = 0; d < mesh->dim_count; d++) {
         size_t n = strlen(mesh->dims[d].name);

@@ -30,6 +30,8 @@ typedef struct dti_recorder {
     void (*release)(struct dti_node *node);
 } dti_recorder;
 
+#define DTI_PINNED (UINT32_C(1) << 31)
+
 struct dt_tensor {
     dti_handle handle;             /* first: a tensor is a handle of its scope                                     */
     dt_context *ctx;
@@ -38,7 +40,7 @@ struct dt_tensor {
     char *text;                    /* of dt_tensor_text                                                            */
     dti_body *body;                /* NULL: no other handle has asked for one                                      */
     bool hidden;                   /* no scope's and no user's: a copy, or kept by the tape                        */
-    uint32_t named;                /* of a copy that a user pinned: the mesh dims that were named                  */
+    uint32_t named;                /* pinned by a user: the mesh dims that were named, and DTI_PINNED; else 0      */
     dt_tensor *next_copy;          /* in the list of copies it is in                                               */
 };
 
