@@ -102,6 +102,8 @@ void dti_notify(dt_context *ctx, const dt_event *event);
 
 /* Flags of the innermost scope, its outer ones' included. */
 unsigned dti_scope_flags(const dt_context *ctx);
+/* Take flags from the innermost scope, until it ends. */
+void dti_scope_drop_flags(dt_context *ctx, unsigned flags);
 /* Give a new handle to the innermost scope; take it from whichever it is in. */
 void dti_scope_own(dt_context *ctx, dti_handle *handle);
 void dti_scope_disown(dti_handle *handle);

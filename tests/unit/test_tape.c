@@ -350,6 +350,35 @@ static dt_status regions(dt_context *ctx, void *arg)
 
 static void regions_without_gradients(void) { launch(2, regions, NULL); }
 
+typedef struct again { int calls; dt_tensor *w; } again;
+
+static dt_tensor *square_times(dt_tensor *const *in, void *arg)
+{
+    again *a = arg;
+    a->calls++;
+    return times(times(times(in[0], in[0]), in[1]), a->w);
+}
+
+/* Only the inputs are kept; a leaf that the function finds by itself gets its gradient, too. */
+static dt_status recomputed(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[64,64]@x:S(0)"), *c = dt_full(dt_tensor_spec(x), 3), *seed = dt_full(dt_tensor_spec(x), 1);
+    again a = { 0, leaf(mesh, "f64[64,64]@x:S(0)") };
+    int64_t before = dt_mesh_counters(mesh, NULL).memory;
+    dt_tensor *y = dt_recompute(square_times, &a, (dt_tensor *[]){ x, c }, 2);
+    expect(dt_mesh_counters(mesh, NULL).memory - before == 32 * 64 * 8, "the result alone is new");
+    expect(a.calls == 1 && dt_backward(y, seed) == DT_OK && a.calls == 2, "%s", dt_context_error(ctx));
+    dt_tensor *six = dt_full(dt_tensor_spec(x), 6), *three = dt_full(dt_tensor_spec(x), 3);
+    expect(dt_tensor_close(dt_grad(x), times(times(six, x), a.w), 1e-12, 0), "6 x w");
+    expect(dt_tensor_close(dt_grad(a.w), times(three, times(x, x)), 1e-12, 0), "3 x x");
+    expect(dt_backward(y, seed) == DT_ERR_STATE, "twice");
+    return dt_context_clear(ctx);
+}
+
+static void functions_are_recomputed(void) { launch(2, recomputed, NULL); }
+
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 static dt_status refused(dt_context *ctx, void *arg)
@@ -390,6 +419,7 @@ static const test_row rows[] = {
     { "chains may be long", chains_may_be_long },
     { "hooks see whole gradients", hooks_see_whole_gradients },
     { "regions without gradients", regions_without_gradients },
+    { "functions are recomputed", functions_are_recomputed },
     { "bad input is refused", bad_input_is_refused },
 };
 
