@@ -163,7 +163,8 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 {
     dt_context *ctx = y->ctx;
     if (!y->body || !y->body->node)
-        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", y->spec->text), false;
+        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", y->spec->text),
+               false;
     if (!seed && elements(y->spec) != 1)
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
     if (seed && seed->ctx != ctx)

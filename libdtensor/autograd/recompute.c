@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
- * through what that recorded. Leaves that the function finds by itself, such as parameters, get their gradients there. */
+ * through what that recorded. Leaves that the function finds by itself, as parameters, get their gradients there. */
 #include <stdlib.h>
 
 #include "autograd/classes.h"

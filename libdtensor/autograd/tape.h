@@ -4,8 +4,8 @@
  * backward function, edges to the nodes that made its inputs, and whatever state the class keeps. Nodes live as long as
  * a value made by them or by a later node lives; what they saved goes when backward has passed them.
  *
- * Nodes are numbered as they are made, and backward goes through those that the seed reaches from the last to the first:
- * the same order on every rank. The gradients of one output are summed before its node is asked. */
+ * Nodes are numbered as they are made, and backward goes through those that the seed reaches from the last to the
+ * first: the same order on every rank. The gradients of one output are summed before its node is asked. */
 #ifndef DTI_TAPE_H
 #define DTI_TAPE_H
 

@@ -100,7 +100,11 @@ static void expect_all(dt_tensor *x, double value)
 
 /* ---- redistributions --------------------------------------------------------------------------------------------- */
 
-static const struct moved { const char *source, *target, *seed, *gradient; dt_comm_kind kind; int backward; } moved[] = {
+static const struct moved {
+    const char *source, *target, *seed, *gradient;
+    dt_comm_kind kind;             /* forward                                                                      */
+    int backward;                  /* calls                                                                        */
+} moved[] = {
     { "f64[13,3]@x:S(0)", "", "", "x:S(0)", DT_COMM_ALL_GATHER, 0 },
     { "f64[3,14]@x:S(1)", "", "", "x:S(1)", DT_COMM_ALL_GATHER, 0 },
     { "f64[13,3]", "x:S(0)", "x:S(0)", "x:R", DT_COMM_LOCAL, 1 },
@@ -364,7 +368,8 @@ static dt_status recomputed(dt_context *ctx, void *arg)
 {
     (void)arg;
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
-    dt_tensor *x = leaf(mesh, "f64[64,64]@x:S(0)"), *c = dt_full(dt_tensor_spec(x), 3), *seed = dt_full(dt_tensor_spec(x), 1);
+    dt_tensor *x = leaf(mesh, "f64[64,64]@x:S(0)"), *c = dt_full(dt_tensor_spec(x), 3);
+    dt_tensor *seed = dt_full(dt_tensor_spec(x), 1);
     again a = { 0, leaf(mesh, "f64[64,64]@x:S(0)") };
     int64_t before = dt_mesh_counters(mesh, NULL).memory;
     dt_tensor *y = dt_recompute(square_times, &a, (dt_tensor *[]){ x, c }, 2);
