@@ -40,6 +40,7 @@ dt_status dti_cpu_matmul(const dt_call *call)
     int64_t bytes = (int64_t)dt_dtype_bytes(c->dtype), batches = count(c, c->shape.n - 2);
     dti_product p = { .dtype = c->dtype, .m = c->shape.dim[c->shape.n - 2], .n = c->shape.dim[c->shape.n - 1],
                       .k = a->shape.dim[a->shape.n - 1] };
+    if (!c->data) return DT_OK;
     if (count(b, b->shape.n - 2) == 1 && count(a, a->shape.n - 2) == batches) {
         p.m *= batches;
         batches = 1;

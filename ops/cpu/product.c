@@ -10,7 +10,7 @@
 #include "core/number_parts.h"
 #include "ops/cpu/vector.h"
 
-enum { BLOCK_ROWS = 96 };
+enum { BLOCK_ROWS = 384 };
 
 typedef union tile {
     double f64[DTI_TILE_ROWS * DTI_LANES];
@@ -37,6 +37,7 @@ static void pack_row(const product *t, int64_t k, int64_t j, int64_t columns)
     char *to = t->panel + (size_t)k * DTI_LANES * t->sum_bytes;
     size_t used = (size_t)columns * t->sum_bytes;
     if (columns == DTI_LANES && t->load) t->load(to, from, 1);
+    else if (!t->load) memcpy(to, from, used);
     else dti_numbers_convert(t->p->dtype, from, t->sum, to, columns);
     memset(to + used, 0, DTI_LANES * t->sum_bytes - used);
 }
@@ -83,7 +84,8 @@ static void store_row(const product *t, const char *sums, int64_t i, int64_t j, 
     lane x, add;
     char *to = (char *)p->c + (size_t)(i * p->n + j) * t->bytes;
     if (!p->add) {
-        dti_numbers_convert(t->sum, sums, p->dtype, to, columns);
+        if (t->load) dti_numbers_convert(t->sum, sums, p->dtype, to, columns);
+        else memcpy(to, sums, (size_t)columns * t->bytes);
         return;
     }
     const char *from = (const char *)p->add + (size_t)(i * p->add_row + j * p->add_column) * t->bytes;
