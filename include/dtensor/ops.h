@@ -24,16 +24,101 @@ typedef struct dt_cross_entropy_params {                              /* a negat
     dt_tensor *class_weights;
 } dt_cross_entropy_params;
 
+/* ---- element by element ------------------------------------------------------------------------------------------ *
+ * Operands are of one dtype and broadcast: aligned at the last dim, sizes are equal or one of them is 1. bf16 and f16
+ * are computed in f32 or wider and rounded once; integers wrap; of bools the sum is or, the product and. A number is
+ * taken in that wider dtype; for integers it is a whole one. NULL and DT_ERR_SHAPE: shapes that do not broadcast;
+ * DT_ERR_DTYPE: dtypes that differ, or that the op has no meaning for; DT_ERR_ARG: a number with a fraction for
+ * integers. Collective.                                                                                               */
+
 DT_API dt_tensor *dt_add(dt_tensor *x, dt_tensor *y);
-DT_API dt_tensor *dt_sub(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_sub(dt_tensor *x, dt_tensor *y);                /* not of bools                               */
 DT_API dt_tensor *dt_mul(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_div(dt_tensor *x, dt_tensor *y);                /* floats                                     */
+DT_API dt_tensor *dt_pow(dt_tensor *x, dt_tensor *y);                /* floats                                     */
+DT_API dt_tensor *dt_add_scalar(dt_tensor *x, double value);
+DT_API dt_tensor *dt_sub_scalar(dt_tensor *x, double value);         /* not of bools                               */
 DT_API dt_tensor *dt_mul_scalar(dt_tensor *x, double value);
-DT_API dt_tensor *dt_gelu(dt_tensor *x);
+DT_API dt_tensor *dt_div_scalar(dt_tensor *x, double value);         /* floats                                     */
+DT_API dt_tensor *dt_pow_scalar(dt_tensor *x, double value);         /* floats                                     */
+/* -x and |x|; not of bools. */
+DT_API dt_tensor *dt_neg(dt_tensor *x);
+DT_API dt_tensor *dt_abs(dt_tensor *x);
+/* Floats: as in <math.h>, a NaN where there is no value; dt_rsqrt is 1 / sqrt(x). */
+DT_API dt_tensor *dt_exp(dt_tensor *x);
+DT_API dt_tensor *dt_log(dt_tensor *x);
+DT_API dt_tensor *dt_sqrt(dt_tensor *x);
+DT_API dt_tensor *dt_rsqrt(dt_tensor *x);
+DT_API dt_tensor *dt_sin(dt_tensor *x);
+DT_API dt_tensor *dt_cos(dt_tensor *x);
+DT_API dt_tensor *dt_tanh(dt_tensor *x);
+/* Activations, floats but for relu. Of a NaN they are NaN. */
+DT_API dt_tensor *dt_sigmoid(dt_tensor *x);                          /* 1 / (1 + exp(-x))                          */
+DT_API dt_tensor *dt_relu(dt_tensor *x);                             /* x where positive, else 0                   */
+DT_API dt_tensor *dt_gelu(dt_tensor *x);                             /* x times the normal distribution up to x    */
+DT_API dt_tensor *dt_gelu_tanh(dt_tensor *x);                        /* its approximation with tanh                */
+DT_API dt_tensor *dt_silu(dt_tensor *x);                             /* x sigmoid(x)                               */
+DT_API dt_tensor *dt_swiglu(dt_tensor *gate, dt_tensor *up);         /* silu(gate) up                              */
+/* Comparisons, of any dtype, to bool. No comparison with a NaN holds but dt_ne. */
+DT_API dt_tensor *dt_eq(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_ne(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_lt(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_le(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_gt(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_ge(dt_tensor *x, dt_tensor *y);
+/* Of bools. */
+DT_API dt_tensor *dt_logical_and(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_logical_or(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_logical_xor(dt_tensor *x, dt_tensor *y);
+DT_API dt_tensor *dt_logical_not(dt_tensor *x);
+/* x where c, a bool, is true, y elsewhere. */
+DT_API dt_tensor *dt_where(dt_tensor *c, dt_tensor *x, dt_tensor *y);
+/* x, but at least min and at most max: infinities for one of them; max where they cross. A NaN stays one. */
+DT_API dt_tensor *dt_clamp(dt_tensor *x, double min, double max);
+/* x, but the number where mask, a bool, is true. */
+DT_API dt_tensor *dt_masked_fill(dt_tensor *x, dt_tensor *mask, double value);
+/* x in another dtype: to floats rounded to nearest even, floats to integers truncated and saturated with NaN as 0,
+ * integers to integers by their low bits, to bool != 0. DT_ERR_DTYPE: no dtype. A float that is P stays so, each
+ * summand rounded by itself, but where the dtype's range is smaller. */
 DT_API dt_tensor *dt_cast(dt_tensor *x, dt_dtype dtype);
-DT_API dt_tensor *dt_sum(dt_tensor *x, dt_dims dims, bool keep);
-DT_API dt_tensor *dt_mean(dt_tensor *x, dt_dims dims, bool keep);
+
+/* ---- over dims --------------------------------------------------------------------------------------------------- *
+ * dims: DT_DIMS(-1), DT_ALL. keep: they stay, with size 1. Floats are summed in f64 and rounded once, integers wrap, a
+ * sum of bools is their or. NULL and DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_DTYPE: not floats where
+ * floats are due. Collective.                                                                                         */
+
+DT_API dt_tensor *dt_sum(dt_tensor *x, dt_dims dims, bool keep);     /* of nothing: 0                              */
+DT_API dt_tensor *dt_mean(dt_tensor *x, dt_dims dims, bool keep);    /* floats; of nothing: NaN                    */
+DT_API dt_tensor *dt_prod(dt_tensor *x, dt_dims dims, bool keep);    /* of nothing: 1                              */
+/* The largest, the smallest; NaN where there is one; -0 is less than 0. Of nothing: the least, the largest number. */
+DT_API dt_tensor *dt_max(dt_tensor *x, dt_dims dims, bool keep);
+DT_API dt_tensor *dt_min(dt_tensor *x, dt_dims dims, bool keep);
+/* Of bools: is one true, are all? */
+DT_API dt_tensor *dt_any(dt_tensor *x, dt_dims dims, bool keep);
+DT_API dt_tensor *dt_all(dt_tensor *x, dt_dims dims, bool keep);
+/* Floats: log of the sum of exp, without overflow between; root of the sum of squares. */
+DT_API dt_tensor *dt_logsumexp(dt_tensor *x, dt_dims dims, bool keep);
+DT_API dt_tensor *dt_norm(dt_tensor *x, dt_dims dims, bool keep);
+/* Floats: squared distances from the mean, summed and divided by their count less the correction, 1 for a sample; NaN
+ * where that leaves none. */
+DT_API dt_tensor *dt_var(dt_tensor *x, dt_dims dims, int64_t correction, bool keep);
+/* Where along one dim the largest, the smallest is, i64: the first of several, the first NaN where there is one.
+ * DT_ERR_SHAPE: the dim is empty. */
+DT_API dt_tensor *dt_argmax(dt_tensor *x, int dim, bool keep);
+DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
+
+/* ---- products of matrices ---------------------------------------------------------------------------------------- *
+ * Any dtype, operands alike; bf16 and f16 are summed in f32 and rounded once. A sum of no products is 0. NULL and
+ * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                   */
+
 DT_API dt_tensor *dt_matmul(dt_tensor *a, dt_tensor *b);             /* [.. m,k] [.. k,n] -> [.. m,n]              */
+DT_API dt_tensor *dt_bmm(dt_tensor *a, dt_tensor *b);                /* [s,m,k] [s,k,n] -> [s,m,n]                 */
 DT_API dt_tensor *dt_linear(dt_tensor *x, dt_tensor *w, dt_tensor *bias); /* [.. k] [n,k] [n]? -> [.. n]           */
+/* c plus the product: [n], [m,n], [1,n], [m,1] or a scalar, [m,k], [k,n] -> [m,n]. */
+DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
+
+/* ---- the others -------------------------------------------------------------------------------------------------- */
+
 DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);
 DT_API dt_tensor *dt_rms_norm(dt_tensor *x, dt_tensor *w, double eps); /* over the trailing dims w has              */
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
