@@ -17,9 +17,15 @@ typedef struct op_state {
 
 /* ---- what is saved ----------------------------------------------------------------------------------------------- */
 
+/* Of the largest part: what is chosen by it is chosen alike on every rank. */
 static int64_t part_bytes(const dt_spec *spec)
 {
-    return dti_part_count(spec, spec->mesh->rank) * (int64_t)dt_dtype_bytes(dt_spec_dtype(spec));
+    int64_t bytes = (int64_t)dt_dtype_bytes(dt_spec_dtype(spec));
+    for (int f = 0; f < spec->form.factor_first[spec->form.dim_count]; f++) {
+        int pieces = dti_form_pieces(&spec->form, spec->mesh, f);
+        bytes *= (spec->form.size[f] + pieces - 1) / pieces;
+    }
+    return bytes;
 }
 
 static bool is_leaf(const dt_tensor *x) { return x->body && x->body->node && x->body->node->in_count == 0; }
@@ -91,6 +97,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
                       .out_count = d->result_count };
     for (int i = 0; i < d->n; i++) {
         g.in[i] = s->in[i];
+        g.in_spec[i] = d->in[i];
         g.in_shape[i] = d->in[i] ? d->in[i]->shape : (dt_shape){ .n = -1 };
         g.wanted[i] = wanted >> i & 1;
     }

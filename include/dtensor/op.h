@@ -95,6 +95,7 @@ typedef struct dt_gradient {
     int in_count, out_count;
     dt_tensor *in[DT_MAX_OPERANDS]; /* those that the polynomial needs or "saves"; NULL: others, absent ones        */
     dt_shape in_shape[DT_MAX_OPERANDS];
+    const dt_spec *in_spec[DT_MAX_OPERANDS]; /* as the caller gave them                                            */
     dt_tensor *out[DT_MAX_RESULTS]; /* kept results; all of them where the row says "saves result"                 */
     dt_tensor *out_grad[DT_MAX_RESULTS]; /* NULL: zero                                                             */
     bool wanted[DT_MAX_OPERANDS];
