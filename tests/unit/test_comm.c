@@ -17,6 +17,10 @@ static void large(void) { conformance_large(dt_launch_threads); }
 static void in_flight(void) { conformance_in_flight(dt_launch_threads); }
 static void barriers(void) { conformance_barriers(dt_launch_threads); }
 static void releases(void) { conformance_releases(dt_launch_threads); }
+static void broadcasts(void) { conformance_broadcasts(dt_launch_threads); }
+static void permutes(void) { conformance_permutes(dt_launch_threads); }
+static void sends(void) { conformance_sends(dt_launch_threads); }
+static void senders_do_not_wait(void) { conformance_senders_do_not_wait(dt_launch_threads); }
 
 /* ---- sources are held -------------------------------------------------------------------------------------------- */
 
@@ -61,6 +65,60 @@ static void sources_are_held(void)
     expect(dt_launch_threads(RANKS, hold, &test, error, sizeof error) == DT_OK, "%s", error);
 }
 
+/* ---- both ends are named ----------------------------------------------------------------------------------------- *
+ * A backend that sends must know both ends of a message: this one writes down what it is asked for.                 */
+
+typedef struct recorder { dti_comm base; dti_exchange asked; dti_copy gets[RANKS], puts[RANKS]; } recorder;
+
+static dt_status record(dti_group *group, const dti_exchange *exchange)
+{
+    recorder *r = (recorder *)group->comm;
+    r->asked = *exchange;
+    for (int i = 0; i < exchange->get_count; i++) r->gets[i] = exchange->gets[i];
+    for (int i = 0; i < exchange->put_count; i++) r->puts[i] = exchange->puts[i];
+    return DT_OK;
+}
+
+static dt_status finish_record(dti_group *group) { return (void)group, DT_OK; }
+
+static void expect_asked(const recorder *r, const char *what, bool shows, int gets, int from, int puts, int to)
+{
+    bool right = (r->asked.source != NULL) == shows && r->asked.get_count == gets && r->asked.put_count == puts;
+    if (right && gets) right = r->gets[0].member == from && r->gets[0].run == ELEMENTS;
+    if (right && puts) right = r->puts[0].member == to && r->puts[0].run == ELEMENTS;
+    expect(right, "%s: %d gets, the first from %d, %d puts, the first to %d", what, r->asked.get_count,
+           r->gets[0].member, r->asked.put_count, r->puts[0].member);
+}
+
+static void messages_name_both_ends(void)
+{
+    static const int ranks[RANKS] = { 0, 1, 2 };
+    static const dti_comm_ops ops = { .name = "recorder", .start = record, .finish = finish_record };
+    dt_context *ctx = dt_context_dry(RANKS);
+    recorder r = { .base = { &ops, ctx } };
+    dti_group group = { &r.base, ranks, RANKS, 1 };
+    dti_message message = { { 1, "message" }, DT_F32, ELEMENTS };
+    dti_storage *source = dti_storage_new(ctx, ELEMENTS * sizeof(float));
+    float target[ELEMENTS];
+    dti_comm_broadcast(&group, &message, 1, source, NULL);
+    expect_asked(&r, "broadcast, root", true, 0, 0, RANKS - 1, 0);
+    expect(r.puts[1].member == 2, "the second put goes to %d", r.puts[1].member);
+    dti_comm_broadcast(&group, &message, 1, source, target);
+    expect_asked(&r, "broadcast, root with a target", true, 1, 1, RANKS - 1, 0);
+    dti_comm_broadcast(&group, &message, 2, NULL, target);
+    expect_asked(&r, "broadcast, other", false, 1, 2, 0, 0);
+    dti_comm_permute(&group, &message, 2, source, 0, target);
+    expect_asked(&r, "permute", true, 1, 0, 1, 2);
+    dti_comm_permute(&group, &message, 1, source, 1, target);
+    expect_asked(&r, "permute to the own place", true, 1, 1, 0, 0);
+    dti_comm_send(&group, &message, 0, source);
+    expect_asked(&r, "send", true, 0, 0, 1, 0);
+    dti_comm_recv(&group, &message, 2, target);
+    expect_asked(&r, "recv", false, 1, 2, 0, 0);
+    dti_storage_release(source);
+    dt_context_destroy(&ctx);
+}
+
 static const test_row rows[] = {
     { "groups", groups },
     { "copies", copies },
@@ -72,6 +130,11 @@ static const test_row rows[] = {
     { "in_flight", in_flight },
     { "barriers", barriers },
     { "releases", releases },
+    { "broadcasts", broadcasts },
+    { "permutes", permutes },
+    { "sends", sends },
+    { "senders_do_not_wait", senders_do_not_wait },
+    { "messages_name_both_ends", messages_name_both_ends },
     { "sources_are_held", sources_are_held },
 };
 
