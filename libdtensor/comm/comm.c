@@ -9,11 +9,14 @@ static void failed(void *comm) { ((dti_comm *)comm)->ops->failed(comm); }
 
 static dt_status cleared(void *comm) { return ((dti_comm *)comm)->ops->cleared(comm); }
 
+static void reclaim(void *comm) { ((dti_comm *)comm)->ops->reclaim(comm); }
+
 dti_comm *dti_comm_of(const dt_context *ctx) { return ctx->peers.comm; }
 
 void dti_comm_join(dti_comm *comm)
 {
-    comm->ctx->peers = (dti_peers){ .comm = comm, .failed = failed, .cleared = cleared };
+    comm->ctx->peers = (dti_peers){ .comm = comm, .failed = failed, .cleared = cleared,
+                                    .reclaim = comm->ops->reclaim ? reclaim : NULL };
 }
 
 void dti_comm_leave(dti_comm *comm)

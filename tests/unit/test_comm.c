@@ -2,6 +2,7 @@
  *
  * The threads backend: the conformance suite, and what only ranks that share memory can see. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "comm/comm.h"
 #include "comm/conformance.h"
@@ -63,6 +64,42 @@ static void sources_are_held(void)
     char error[256];
     held_test test = { 0 };
     expect(dt_launch_threads(RANKS, hold, &test, error, sizeof error) == DT_OK, "%s", error);
+}
+
+/* ---- memory is short --------------------------------------------------------------------------------------------- *
+ * Rank 0 may hold four blocks and shows four before the others take any; when they have, it has as many again.       */
+
+enum { BLOCK = 64 << 10, BLOCKS = 4 };
+
+typedef struct short_test { atomic_int shown, taken; } short_test;
+
+static dt_status show_much(dt_context *ctx, void *arg)
+{
+    static const int ranks[RANKS] = { 0, 1, 2 };
+    short_test *test = arg;
+    dti_comm *comm = dti_comm_of(ctx);
+    dti_group *group = comm->ops->group(comm, ranks, RANKS);
+    dti_message message = { { 9, "a block" }, DT_U8, BLOCK };
+    bool root = dt_rank(ctx) == 0;
+    if (root) dti_storage_limit(ctx, BLOCKS * BLOCK);
+    while (!root && atomic_load(&test->shown) < BLOCKS) {}
+    for (int i = 0; i < 2 * BLOCKS && !dt_context_status(ctx); i++) {
+        while (root && i == BLOCKS && atomic_load(&test->taken) < (RANKS - 1) * BLOCKS) {}
+        dti_storage *block = dti_storage_new(ctx, BLOCK);
+        if (block && root) memset(block->bytes, i, BLOCK);
+        if (block) dti_comm_broadcast(group, &message, 0, root ? block : NULL, root ? NULL : block->bytes);
+        expect(block && ((unsigned char *)block->bytes)[BLOCK - 1] == i, "block %d: %s", i, dt_context_error(ctx));
+        atomic_fetch_add(root ? &test->shown : &test->taken, 1);
+        dti_storage_release(block);
+    }
+    return dt_context_status(ctx);
+}
+
+static void what_was_taken_is_reclaimed(void)
+{
+    char error[256];
+    short_test test = { 0 };
+    expect(dt_launch_threads(RANKS, show_much, &test, error, sizeof error) == DT_OK, "%s", error);
 }
 
 /* ---- both ends are named ----------------------------------------------------------------------------------------- *
@@ -136,6 +173,7 @@ static const test_row rows[] = {
     { "senders_do_not_wait", senders_do_not_wait },
     { "messages_name_both_ends", messages_name_both_ends },
     { "sources_are_held", sources_are_held },
+    { "what_was_taken_is_reclaimed", what_was_taken_is_reclaimed },
 };
 
 const suite the_suite = { "comm", rows, (int)(sizeof rows / sizeof *rows) };
