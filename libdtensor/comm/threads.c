@@ -131,16 +131,19 @@ static bool has_shown(const thread_group *g, int member, uint64_t number)
     return atomic_load(&dti_member_post(&g->circle->members[member], number)->number) >= number;
 }
 
-/* Wait until a member has shown a call. */
-static dt_status await(thread_group *g, int member, uint64_t number, const call *c)
+typedef bool (*progress)(const thread_group *g, int member, uint64_t number);
+
+/* Wait until a member has done something with a call. text: the call waited in. */
+static dt_status await(thread_group *g, int member, progress has_done, uint64_t number, uint64_t failures,
+                       const char *text)
 {
     dt_status status = DT_OK;
     dti_wait wait = dti_wait_begin(&g->circle->members[member].event, &threads_of(g)->world->patience);
-    while (!has_shown(g, member, number) && !status) {
-        trouble found = look(g, member, c->failures);
-        if (has_shown(g, member, number)) break; /* it came before the trouble */
+    while (!has_done(g, member, number) && !status) {
+        trouble found = look(g, member, failures);
+        if (has_done(g, member, number)) break; /* it came before the trouble */
         if (found) status = fail_trouble(g, member, found);
-        else if (!dti_wait_again(&wait)) status = fail_by_time(g, member, c->exchange.call.text);
+        else if (!dti_wait_again(&wait)) status = fail_by_time(g, member, text);
     }
     dti_wait_end(&wait);
     return status;
@@ -194,7 +197,7 @@ static dt_status arrive(thread_group *g, int member, uint64_t number)
 {
     const call *c = call_of(g, number);
     if (g->arrived[member] == number) return DT_OK;
-    dt_status status = await(g, member, number, c);
+    dt_status status = await(g, member, has_shown, number, c->failures, c->exchange.call.text);
     const dti_post *post = dti_member_post(&g->circle->members[member], number);
     if (!status) status = check_post(g, member, post, c);
     if (status) return status;
