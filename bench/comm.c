@@ -111,7 +111,7 @@ static int calls_for(const bench *b)
 {
     if (b->run->small) return 2;
     int calls = (int)((4 << 20) / b->bytes);
-    return calls < 1 ? 1 : calls > 2000 ? 2000 : calls;
+    return calls < 1 ? 1 : calls > 400 ? 400 : calls;
 }
 
 static dt_status rank_main(dt_context *ctx, void *arg)

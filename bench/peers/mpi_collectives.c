@@ -49,7 +49,7 @@ static double round_us(const side *s, kind k, int calls)
 static int calls_for(size_t bytes)
 {
     int calls = (int)((4 << 20) / bytes);
-    return calls < 1 ? 1 : calls > 2000 ? 2000 : calls;
+    return calls < 1 ? 1 : calls > 400 ? 400 : calls;
 }
 
 /* As many as fit the time of a row; rank 0 says. */
