@@ -2,7 +2,9 @@
  *
  * Time of collectives between rank threads beside what memory allows: every rank copying as many bytes at once.
  *
- *   bench_comm [--small] [--dt-... options]
+ *   bench_comm [--small] [collectives] [moves] [waiting] [--dt-... options]
+ *
+ * Without names all three parts; this file has the first, and main.
  *
  * An all-reduce in one step: every rank takes everything; in two: a reduce-scatter and an all-gather. A round is some
  * calls of one kind between two barriers, after one that is not counted; kinds take turns; times are medians over
@@ -10,16 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "comm/comm.h"
-#include "report.h"
+#include "comm.h"
 
-enum { MAX_RANKS = 8, MAX_ROUNDS = 41 };
+enum { MAX_RANKS = BENCH_MAX_RANKS, MAX_ROUNDS = BENCH_MAX_ROUNDS, ROW_US = 300000 };
 
 typedef enum kind { KIND_ONE_STEP, KIND_TWO_STEPS, KIND_ALL_GATHER, KIND_COPY, KIND_COUNT } kind;
 
 typedef struct bench {
-    bool small;
+    const bench_comm *run;
+    int rounds;                    /* told by rank 0                                                               */
     size_t bytes;                  /* of the whole array                                                           */
     double us[KIND_COUNT];         /* medians, by rank 0                                                           */
 } bench;
@@ -96,7 +99,7 @@ static double round_us(side *s, kind k, int calls)
 {
     const dti_comm_ops *ops = s->group->comm->ops;
     dti_call barrier = { 9, "barrier" };
-    call(s, k);
+    if (calls > 1) call(s, k);
     ops->barrier(s->group, barrier);
     double begin = bench_now_ns();
     for (int i = 0; i < calls; i++) call(s, k);
@@ -106,18 +109,16 @@ static double round_us(side *s, kind k, int calls)
 
 static int calls_for(const bench *b)
 {
-    if (b->small) return 2;
+    if (b->run->small) return 2;
     int calls = (int)((4 << 20) / b->bytes);
-    return calls < 1 ? 1 : calls > 2000 ? 2000 : calls;
+    return calls < 1 ? 1 : calls > 400 ? 400 : calls;
 }
 
 static dt_status rank_main(dt_context *ctx, void *arg)
 {
     bench *b = arg;
-    int ranks[MAX_RANKS], rounds = b->small ? 1 : b->bytes > 16 << 20 ? 15 : MAX_ROUNDS;
     double us[KIND_COUNT][MAX_ROUNDS];
-    for (int i = 0; i < dt_rank_count(ctx); i++) ranks[i] = i;
-    side s = { .group = dti_comm_of(ctx)->ops->group(dti_comm_of(ctx), ranks, dt_rank_count(ctx)) };
+    side s = { .group = bench_world(ctx) };
     s.in = dti_storage_new(ctx, b->bytes);
     s.out = dti_storage_new(ctx, b->bytes);
     if (!s.group || !s.in || !s.out) return dt_context_status(ctx);
@@ -125,27 +126,24 @@ static dt_status rank_main(dt_context *ctx, void *arg)
     dti_numbers_fill(DT_F32, 1, s.in->bytes, s.n);
     dti_numbers_fill(DT_F32, 1, s.out->bytes, s.n);
     describe(&s);
-    for (kind k = 0; k < KIND_COUNT; k++) round_us(&s, k, calls_for(b));
-    for (int r = 0; r < rounds; r++)
+    double once = 0;
+    for (kind k = 0; k < KIND_COUNT; k++) once += round_us(&s, k, calls_for(b)) * calls_for(b);
+    if (dt_rank(ctx) == 0) b->rounds = bench_rounds(b->run, once);
+    bench_meet(s.group);
+    for (int r = 0; r < b->rounds; r++)
         for (kind k = 0; k < KIND_COUNT; k++) us[k][r] = round_us(&s, k, calls_for(b));
     for (kind k = 0; k < KIND_COUNT; k++)
-        if (dt_rank(ctx) == 0) b->us[k] = bench_median(us[k], rounds);
+        if (dt_rank(ctx) == 0) b->us[k] = bench_median(us[k], b->rounds);
     dti_storage_release(s.in);
     dti_storage_release(s.out);
     return dt_context_status(ctx);
 }
 
-static bool row(bench_report *report, bench *b, int ranks, int argc, char **argv)
+static bool row(bench_comm *run, bench *b, int ranks)
 {
-    char option[32], *words[MAX_ROUNDS], **line = words;
-    int n = 0;
-    snprintf(option, sizeof option, "--dt-ranks=%d", ranks);
-    for (int i = 0; i < argc && n < MAX_ROUNDS - 2; i++) words[n++] = argv[i];
-    words[n++] = option;
-    words[n] = NULL;
-    if (dt_launch(&n, &line, rank_main, b)) return false;
+    if (!bench_launch(run, ranks, rank_main, b)) return false;
     double faster = b->us[KIND_ONE_STEP] < b->us[KIND_TWO_STEPS] ? b->us[KIND_ONE_STEP] : b->us[KIND_TWO_STEPS];
-    bench_row(report, (bench_cell[]){
+    bench_row(&run->report, (bench_cell[]){
         { "ranks", NULL, ranks, 0 },
         { "bytes", NULL, (double)b->bytes, 0 },
         { "all_reduce_1_us", NULL, b->us[KIND_ONE_STEP], 2 },
@@ -158,20 +156,81 @@ static bool row(bench_report *report, bench *b, int ranks, int argc, char **argv
     return true;
 }
 
-int main(int argc, char **argv)
+/* Does every rank find room for two arrays of so many bytes? */
+static bool fits_memory(int ranks, size_t bytes)
+{
+    double free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return 3.0 * ranks * (double)bytes < free_bytes;
+}
+
+bool bench_collectives(bench_comm *run)
 {
     static const int ranks[] = { 2, 4, 8 };
-    bench b = { .small = argc > 1 && strcmp(argv[1], "--small") == 0 };
-    bench_report report;
+    bench b = { .run = run };
     bool ok = true;
-    bench_begin(&report, false);
-    bench_section(&report, "comm",
+    bench_section(&run->report, "comm",
                   "Collectives of f32 between rank threads, beside all ranks copying as many bytes at once");
-    for (int i = 0; i < 3; i++)
-        for (size_t bytes = 32; bytes <= (size_t)64 << 20 && ok; bytes *= b.small ? 512 : bytes < 1 << 20 ? 8 : 4) {
-            b.bytes = bytes;
-            ok = row(&report, &b, ranks[i], argc, argv);
-        }
-    bench_end(&report);
+    for (int i = 0; i < DT_COUNT(ranks); i++)
+        for (b.bytes = 32; b.bytes <= (size_t)256 << 20 && ok; b.bytes *= run->small ? 512 : b.bytes < 1 << 20 ? 8 : 4)
+            if (!run->small || b.bytes <= 1 << 20)
+                if (fits_memory(ranks[i], b.bytes)) ok = row(run, &b, ranks[i]);
+    return ok;
+}
+
+/* ---- what the parts have in common ------------------------------------------------------------------------------- */
+
+bool bench_launch(const bench_comm *run, int ranks, dt_rank_fn fn, void *arg)
+{
+    enum { MAX_WORDS = 64 };
+    char option[32], *words[MAX_WORDS], **line = words;
+    int n = 0;
+    snprintf(option, sizeof option, "--dt-ranks=%d", ranks);
+    for (int i = 0; i < run->argc && n < MAX_WORDS - 2; i++) words[n++] = run->argv[i];
+    words[n++] = option;
+    words[n] = NULL;
+    return dt_launch(&n, &line, fn, arg) == EXIT_SUCCESS;
+}
+
+dti_group *bench_world(dt_context *ctx)
+{
+    int ranks[MAX_RANKS], n = dt_rank_count(ctx);
+    dti_comm *comm = dti_comm_of(ctx);
+    for (int i = 0; i < n; i++) ranks[i] = i;
+    return comm->ops->group(comm, ranks, n);
+}
+
+dt_status bench_meet(dti_group *group) { return group->comm->ops->barrier(group, (dti_call){ 9, "barrier" }); }
+
+int bench_rounds(const bench_comm *run, double round_us)
+{
+    int rounds = round_us * MAX_ROUNDS < ROW_US ? MAX_ROUNDS : (int)(ROW_US / round_us) | 1;
+    return run->small ? 1 : rounds < 3 ? 3 : rounds;
+}
+
+/* ---- main -------------------------------------------------------------------------------------------------------- */
+
+static const struct part { const char *name; bool (*fn)(bench_comm *); } parts[] = {
+    { "collectives", bench_collectives },
+    { "moves", bench_moves },
+    { "waiting", bench_waiting },
+};
+
+static bool is_named(const bench_comm *run, const char *name)
+{
+    for (int i = 1; i < run->argc; i++)
+        if (strcmp(run->argv[i], name) == 0) return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    bench_comm run = { .argc = argc, .argv = argv };
+    bool ok = true, all = true;
+    run.small = is_named(&run, "--small");
+    for (int i = 0; i < DT_COUNT(parts); i++) all &= !is_named(&run, parts[i].name);
+    bench_begin(&run.report, false);
+    for (int i = 0; i < DT_COUNT(parts) && ok; i++)
+        if (all || is_named(&run, parts[i].name)) ok = parts[i].fn(&run);
+    bench_end(&run.report);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -55,7 +55,7 @@ typedef struct dti_comm_ops {
     /* required */
     dti_group *(*group)(dti_comm *comm, const int *ranks, int n); /* made lazily, one object per list of ranks; this
                                       rank is among them. NULL and the error                                       */
-    /* Begin: the source is shown or sent. Nothing is waited for but room to say so. */
+    /* Begin: the source is shown or sent, and nobody waited for, however far ahead this rank is. */
     dt_status (*start)(dti_group *group, const dti_exchange *exchange);
     /* Complete the group's calls up to and with the one started last: take what is to be taken. */
     dt_status (*finish)(dti_group *group);
@@ -90,6 +90,34 @@ static inline dt_status dti_exchange_run(dti_group *group, const dti_exchange *e
 {
     dt_status status = group->comm->ops->start(group, exchange);
     return status ? status : group->comm->ops->finish(group);
+}
+
+/* ---- calls by name ----------------------------------------------------------------------------------------------- *
+ * Whole exchanges with another shape of arguments, the same on every backend. All members of the group make the call,
+ * with the same message; between two ranks it is best made on their own group, where nobody else has to come. Who only
+ * gives returns at once: it waits for no taker, its source is kept until the last one has it. Elements are the first
+ * ones of sources and targets. */
+
+typedef struct dti_message { dti_call call; dt_dtype dtype; int64_t n; } dti_message; /* n: elements               */
+
+enum { DTI_NOBODY = -1 };
+
+/* One member's to all. source: the root's, of the others NULL. target: where this rank wants it; at the root that may
+ * be NULL, or the source's own bytes. */
+dt_status dti_comm_broadcast(dti_group *group, const dti_message *message, int root, dti_storage *source, void *target);
+/* From each member to at most one other: its source goes to `to`, what `from` gives comes to target, apart from the
+ * source. Both ends name each other; DTI_NOBODY where there is none, and no source or target then. */
+dt_status dti_comm_permute(dti_group *group, const dti_message *message, int to, dti_storage *source, int from,
+                           void *target);
+
+static inline dt_status dti_comm_send(dti_group *group, const dti_message *message, int to, dti_storage *source)
+{
+    return dti_comm_permute(group, message, to, source, DTI_NOBODY, NULL);
+}
+
+static inline dt_status dti_comm_recv(dti_group *group, const dti_message *message, int from, void *target)
+{
+    return dti_comm_permute(group, message, DTI_NOBODY, NULL, from, target);
 }
 
 #endif

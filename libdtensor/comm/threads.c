@@ -7,7 +7,8 @@
  * A failure is told by numbers: each rank counts how often its context has failed, and each post has that count. A peer
  * whose count is the own one has failed alike, so that calls whose arguments all ranks refused do no harm; one that is
  * ahead has failed alone, and kills the group.
- * Invariant: released <= taken by all <= taken <= started, and started - released is at most DTI_RING. */
+ * Who is far ahead of the slowest gets a larger ring of posts: to start a call waits for nobody.
+ * Invariant: released <= taken by all <= taken <= started, and started - released is at most the ring. */
 #include "comm/threads.h"
 
 #include <stdarg.h>
@@ -31,7 +32,8 @@ typedef struct thread_group {
     dti_member *self;
     uint64_t started, taken, released; /* numbers of calls                                                         */
     size_t held;                   /* bytes of sources not released                                                */
-    call calls[DTI_RING];          /* call i in i % DTI_RING                                                       */
+    call *calls;                   /* call i in i & mask                                                           */
+    uint64_t mask;
     const char **sources;          /* of the call being taken, by member                                           */
     uint64_t *arrived;             /* the last call whose post was read, by member                                 */
 } thread_group;
@@ -46,7 +48,7 @@ typedef struct threads {
 
 static threads *threads_of(const thread_group *g) { return (threads *)g->base.comm; }
 
-static call *call_of(thread_group *g, uint64_t number) { return &g->calls[number % DTI_RING]; }
+static call *call_of(thread_group *g, uint64_t number) { return &g->calls[number & g->mask]; }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
@@ -123,15 +125,23 @@ static dt_status fail_trouble(thread_group *g, int member, trouble found)
     return found == TROUBLE_DEAD ? fail_dead(g) : fail_by_member(g, member);
 }
 
-/* Wait until a member's number is at least `number`. text: the call waited in. */
-static dt_status await(thread_group *g, int member, _Atomic uint64_t *at, uint64_t number, uint64_t failures,
+/* Has a member shown this call? The place is looked up each time: its ring may have grown. */
+static bool has_shown(const thread_group *g, int member, uint64_t number)
+{
+    return atomic_load(&dti_member_post(&g->circle->members[member], number)->number) >= number;
+}
+
+typedef bool (*progress)(const thread_group *g, int member, uint64_t number);
+
+/* Wait until a member has done something with a call. text: the call waited in. */
+static dt_status await(thread_group *g, int member, progress has_done, uint64_t number, uint64_t failures,
                        const char *text)
 {
     dt_status status = DT_OK;
     dti_wait wait = dti_wait_begin(&g->circle->members[member].event, &threads_of(g)->world->patience);
-    while (atomic_load(at) < number && !status) {
+    while (!has_done(g, member, number) && !status) {
         trouble found = look(g, member, failures);
-        if (atomic_load(at) >= number) break; /* it came before the trouble */
+        if (has_done(g, member, number)) break; /* it came before the trouble */
         if (found) status = fail_trouble(g, member, found);
         else if (!dti_wait_again(&wait)) status = fail_by_time(g, member, text);
     }
@@ -186,9 +196,9 @@ static dt_status check_post(thread_group *g, int member, const dti_post *post, c
 static dt_status arrive(thread_group *g, int member, uint64_t number)
 {
     const call *c = call_of(g, number);
-    dti_post *post = &g->circle->members[member].posts[number % DTI_RING];
     if (g->arrived[member] == number) return DT_OK;
-    dt_status status = await(g, member, &post->number, number, c->failures, c->exchange.call.text);
+    dt_status status = await(g, member, has_shown, number, c->failures, c->exchange.call.text);
+    const dti_post *post = dti_member_post(&g->circle->members[member], number);
     if (!status) status = check_post(g, member, post, c);
     if (status) return status;
     g->arrived[member] = number;
@@ -224,16 +234,40 @@ static dt_status take(thread_group *g, uint64_t number)
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* Room for one more post: its line is free when all have taken what it showed. */
-static dt_status make_room(thread_group *g, const char *text)
+/* Twice as many calls as before; they move to where they belong then. */
+static bool grow_calls(thread_group *g)
+{
+    uint64_t mask = 2 * g->mask + 1;
+    call *calls = calloc(mask + 1, sizeof *calls);
+    if (!calls) return false;
+    for (uint64_t i = g->released + 1; i <= g->started; i++) calls[i & mask] = *call_of(g, i);
+    free(g->calls);
+    g->calls = calls;
+    g->mask = mask;
+    return true;
+}
+
+/* Is whom the oldest call waits for still there? */
+static dt_status check_slowest(thread_group *g)
 {
     dt_status status = DT_OK;
-    uint64_t oldest = g->started + 1 - DTI_RING;
-    if (g->taken < oldest) status = take(g, oldest);
-    for (int i = 0; i < g->base.n && !status; i++)
-        status = await(g, i, &g->circle->members[i].taken, oldest, threads_of(g)->failures, text);
-    if (!status) release_taken(g);
+    for (int i = 0; i < g->base.n && !status; i++) {
+        if (atomic_load(&g->circle->members[i].taken) > g->released) continue;
+        trouble found = look(g, i, threads_of(g)->failures);
+        if (found) status = fail_trouble(g, i, found);
+    }
     return status;
+}
+
+/* Room for one more post: where one is that all have taken, else in a larger ring. Who shows does not wait. */
+static dt_status make_room(thread_group *g, const char *text)
+{
+    release_taken(g);
+    if (g->started - g->released <= g->mask) return DT_OK;
+    dt_status status = check_slowest(g);
+    if (status || (dti_member_grow(g->self, g->started + 1) && grow_calls(g))) return status;
+    return dti_fail(g->base.comm->ctx, DT_ERR_MEMORY, "out of memory for %s, %llu calls ahead of the slowest rank",
+                    text, (unsigned long long)(g->started - g->released));
 }
 
 /* May calls be made, and is there room? */
@@ -242,7 +276,7 @@ static dt_status ready(thread_group *g, const char *text)
     const dt_context *ctx = g->base.comm->ctx;
     if (dti_failed(ctx)) return ctx->status;
     if (atomic_load(&g->circle->dead)) return fail_dead(g);
-    return g->started - g->released == DTI_RING ? make_room(g, text) : DT_OK;
+    return g->started - g->released > g->mask ? make_room(g, text) : DT_OK;
 }
 
 static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrier)
@@ -253,7 +287,7 @@ static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrie
     dti_storage *source = exchange->source;
     *call_of(g, number) = (call){ *exchange, barrier, threads_of(g)->failures };
     if (source) g->held += dti_storage_retain(source)->n;
-    dti_post *post = &g->self->posts[number % DTI_RING];
+    dti_post *post = dti_member_post(g->self, number);
     post->hash = exchange->call.hash;
     post->text = exchange->call.text;
     post->bytes = source ? source->bytes : NULL;
@@ -308,6 +342,7 @@ static void leave(dti_comm *comm) { dti_world_left(((threads *)comm)->world, com
 static void group_free(thread_group *g)
 {
     while (g->released < g->started) dti_storage_release(call_of(g, ++g->released)->exchange.source);
+    free(g->calls);
     free(g->sources);
     free(g->arrived);
     free(g);
@@ -323,7 +358,9 @@ static thread_group *group_create(threads *t, dti_circle *circle)
     g->self = &circle->members[g->base.index];
     g->sources = calloc((size_t)circle->n, sizeof *g->sources);
     g->arrived = calloc((size_t)circle->n, sizeof *g->arrived);
-    if (g->sources && g->arrived) return g;
+    g->calls = calloc(DTI_RING, sizeof *g->calls);
+    g->mask = DTI_RING - 1;
+    if (g->sources && g->arrived && g->calls) return g;
     group_free(g);
     return NULL;
 }

@@ -13,7 +13,7 @@
 
 enum {
     DTI_LINE = 64,                 /* bytes of a cache line                                                        */
-    DTI_RING = 16,                 /* calls that a member may be ahead of the slowest                              */
+    DTI_RING = 16,                 /* calls that a member may be ahead of the slowest before its ring grows        */
     DTI_SENTENCE = 1200            /* bytes of a message about a rank                                              */
 };
 
@@ -25,10 +25,20 @@ typedef struct dti_post {
     const char *text, *bytes;
 } dti_post;
 
+/* The posts of calls from `first` on: call i in i & mask. Those before are in older rings, which nobody writes any
+ * more, but readers may be in them. */
+typedef struct dti_ring {
+    struct dti_ring *older;
+    uint64_t first, mask;
+    dti_post *posts;
+} dti_ring;
+
 typedef struct dti_member {
     _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken                         */
     dti_event event;               /* told when the member has shown or taken, failed or returned                  */
-    dti_post posts[DTI_RING];      /* call i in i % DTI_RING                                                       */
+    _Alignas(DTI_LINE) _Atomic(dti_ring *) ring; /* the newest; it seldom changes: its line stays with readers     */
+    dti_ring smallest;
+    dti_post posts[DTI_RING];      /* of the smallest                                                              */
 } dti_member;
 
 typedef struct dti_circle {
@@ -64,6 +74,15 @@ void dti_world_fini(dti_world *world);
 
 /* The circle of these ranks, made by who asks first; NULL: memory ran out. */
 dti_circle *dti_world_circle(dti_world *world, const int *ranks, int n);
+/* Where a member shows a call, now that its ring is as it is. */
+static inline dti_post *dti_member_post(const dti_member *member, uint64_t number)
+{
+    const dti_ring *ring = atomic_load(&member->ring);
+    while (number < ring->first) ring = ring->older;
+    return &ring->posts[number & ring->mask];
+}
+/* A ring of twice as many posts for the member's calls from `first` on; false: memory ran out, all is as before. */
+bool dti_member_grow(dti_member *member, uint64_t first);
 /* Where a rank stands in an ascending list; -1: it does not. */
 int dti_ranks_find(const int *ranks, int n, int rank);
 

@@ -2,6 +2,7 @@
  *
  * The threads backend: the conformance suite, and what only ranks that share memory can see. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "comm/comm.h"
 #include "comm/conformance.h"
@@ -17,6 +18,10 @@ static void large(void) { conformance_large(dt_launch_threads); }
 static void in_flight(void) { conformance_in_flight(dt_launch_threads); }
 static void barriers(void) { conformance_barriers(dt_launch_threads); }
 static void releases(void) { conformance_releases(dt_launch_threads); }
+static void broadcasts(void) { conformance_broadcasts(dt_launch_threads); }
+static void permutes(void) { conformance_permutes(dt_launch_threads); }
+static void sends(void) { conformance_sends(dt_launch_threads); }
+static void senders_do_not_wait(void) { conformance_senders_do_not_wait(dt_launch_threads); }
 
 /* ---- sources are held -------------------------------------------------------------------------------------------- */
 
@@ -61,6 +66,96 @@ static void sources_are_held(void)
     expect(dt_launch_threads(RANKS, hold, &test, error, sizeof error) == DT_OK, "%s", error);
 }
 
+/* ---- memory is short --------------------------------------------------------------------------------------------- *
+ * Rank 0 may hold four blocks and shows four before the others take any; when they have, it has as many again.       */
+
+enum { BLOCK = 64 << 10, BLOCKS = 4 };
+
+typedef struct short_test { atomic_int shown, taken; } short_test;
+
+static dt_status show_much(dt_context *ctx, void *arg)
+{
+    static const int ranks[RANKS] = { 0, 1, 2 };
+    short_test *test = arg;
+    dti_comm *comm = dti_comm_of(ctx);
+    dti_group *group = comm->ops->group(comm, ranks, RANKS);
+    dti_message message = { { 9, "a block" }, DT_U8, BLOCK };
+    bool root = dt_rank(ctx) == 0;
+    if (root) dti_storage_limit(ctx, BLOCKS * BLOCK);
+    while (!root && atomic_load(&test->shown) < BLOCKS) {}
+    for (int i = 0; i < 2 * BLOCKS && !dt_context_status(ctx); i++) {
+        while (root && i == BLOCKS && atomic_load(&test->taken) < (RANKS - 1) * BLOCKS) {}
+        dti_storage *block = dti_storage_new(ctx, BLOCK);
+        if (block && root) memset(block->bytes, i, BLOCK);
+        if (block) dti_comm_broadcast(group, &message, 0, root ? block : NULL, root ? NULL : block->bytes);
+        expect(block && ((unsigned char *)block->bytes)[BLOCK - 1] == i, "block %d: %s", i, dt_context_error(ctx));
+        atomic_fetch_add(root ? &test->shown : &test->taken, 1);
+        dti_storage_release(block);
+    }
+    return dt_context_status(ctx);
+}
+
+static void what_was_taken_is_reclaimed(void)
+{
+    char error[256];
+    short_test test = { 0 };
+    expect(dt_launch_threads(RANKS, show_much, &test, error, sizeof error) == DT_OK, "%s", error);
+}
+
+/* ---- both ends are named ----------------------------------------------------------------------------------------- *
+ * A backend that sends must know both ends of a message: this one writes down what it is asked for.                 */
+
+typedef struct recorder { dti_comm base; dti_exchange asked; dti_copy gets[RANKS], puts[RANKS]; } recorder;
+
+static dt_status record(dti_group *group, const dti_exchange *exchange)
+{
+    recorder *r = (recorder *)group->comm;
+    r->asked = *exchange;
+    for (int i = 0; i < exchange->get_count; i++) r->gets[i] = exchange->gets[i];
+    for (int i = 0; i < exchange->put_count; i++) r->puts[i] = exchange->puts[i];
+    return DT_OK;
+}
+
+static dt_status finish_record(dti_group *group) { return (void)group, DT_OK; }
+
+static void expect_asked(const recorder *r, const char *what, bool shows, int gets, int from, int puts, int to)
+{
+    bool right = (r->asked.source != NULL) == shows && r->asked.get_count == gets && r->asked.put_count == puts;
+    if (right && gets) right = r->gets[0].member == from && r->gets[0].run == ELEMENTS;
+    if (right && puts) right = r->puts[0].member == to && r->puts[0].run == ELEMENTS;
+    expect(right, "%s: %d gets, the first from %d, %d puts, the first to %d", what, r->asked.get_count,
+           r->gets[0].member, r->asked.put_count, r->puts[0].member);
+}
+
+static void messages_name_both_ends(void)
+{
+    static const int ranks[RANKS] = { 0, 1, 2 };
+    static const dti_comm_ops ops = { .name = "recorder", .start = record, .finish = finish_record };
+    dt_context *ctx = dt_context_dry(RANKS);
+    recorder r = { .base = { &ops, ctx } };
+    dti_group group = { &r.base, ranks, RANKS, 1 };
+    dti_message message = { { 1, "message" }, DT_F32, ELEMENTS };
+    dti_storage *source = dti_storage_new(ctx, ELEMENTS * sizeof(float));
+    float target[ELEMENTS];
+    dti_comm_broadcast(&group, &message, 1, source, NULL);
+    expect_asked(&r, "broadcast, root", true, 0, 0, RANKS - 1, 0);
+    expect(r.puts[1].member == 2, "the second put goes to %d", r.puts[1].member);
+    dti_comm_broadcast(&group, &message, 1, source, target);
+    expect_asked(&r, "broadcast, root with a target", true, 1, 1, RANKS - 1, 0);
+    dti_comm_broadcast(&group, &message, 2, NULL, target);
+    expect_asked(&r, "broadcast, other", false, 1, 2, 0, 0);
+    dti_comm_permute(&group, &message, 2, source, 0, target);
+    expect_asked(&r, "permute", true, 1, 0, 1, 2);
+    dti_comm_permute(&group, &message, 1, source, 1, target);
+    expect_asked(&r, "permute to the own place", true, 1, 1, 0, 0);
+    dti_comm_send(&group, &message, 0, source);
+    expect_asked(&r, "send", true, 0, 0, 1, 0);
+    dti_comm_recv(&group, &message, 2, target);
+    expect_asked(&r, "recv", false, 1, 2, 0, 0);
+    dti_storage_release(source);
+    dt_context_destroy(&ctx);
+}
+
 static const test_row rows[] = {
     { "groups", groups },
     { "copies", copies },
@@ -72,7 +167,13 @@ static const test_row rows[] = {
     { "in_flight", in_flight },
     { "barriers", barriers },
     { "releases", releases },
+    { "broadcasts", broadcasts },
+    { "permutes", permutes },
+    { "sends", sends },
+    { "senders_do_not_wait", senders_do_not_wait },
+    { "messages_name_both_ends", messages_name_both_ends },
     { "sources_are_held", sources_are_held },
+    { "what_was_taken_is_reclaimed", what_was_taken_is_reclaimed },
 };
 
 const suite the_suite = { "comm", rows, (int)(sizeof rows / sizeof *rows) };
