@@ -16,7 +16,7 @@
 
 enum { MAX_RANKS = 8, MAX_ROUNDS = 41 };
 
-typedef enum kind { KIND_ONE_STEP, KIND_TWO_STEPS, KIND_ALL_GATHER, KIND_COPY, KIND_COUNT } kind;
+typedef enum kind { KIND_ONE_STEP, KIND_TWO_STEPS, KIND_NATIVE, KIND_ALL_GATHER, KIND_COPY, KIND_COUNT } kind;
 
 typedef struct bench {
     bool small;
@@ -28,7 +28,7 @@ typedef struct side {              /* one rank's                                
     dti_group *group;
     dti_storage *in, *out;
     int64_t n;                     /* elements                                                                     */
-    dti_copy all[MAX_RANKS], part[MAX_RANKS], others[MAX_RANKS], pieces[MAX_RANKS];
+    dti_copy all[MAX_RANKS], part[MAX_RANKS], share[MAX_RANKS], others[MAX_RANKS], pieces[MAX_RANKS];
 } side;
 
 static int64_t cut(int64_t n, int i, int k) { return (i * n + k - 1) / k; }
@@ -41,6 +41,8 @@ static void describe(side *s)
         int64_t lo = cut(s->n, m, n), run = cut(s->n, m + 1, n) - lo;
         s->all[m] = (dti_copy){ .member = m, .contribution = m, .run = s->n };
         s->part[m] = (dti_copy){ .member = m, .contribution = m, .run = cut(s->n, me + 1, n) - own, .from = own };
+        s->share[m] = s->part[m];
+        s->share[m].to = own;
         s->pieces[m] = (dti_copy){ .member = m, .run = run, .from = lo, .to = lo };
         if (m != me) s->others[at++] = s->pieces[m];
     }
@@ -67,6 +69,15 @@ static dt_status two_steps(side *s)
     return status ? status : ops->finish(s->group);
 }
 
+static dt_status native(side *s)
+{
+    const dti_comm_ops *ops = s->group->comm->ops;
+    dt_status status = ops->all_reduce(s->group, &(dti_exchange){
+        .call = { 5, "all_reduce" }, .dtype = DT_F32, .source = s->in, .result = s->out, .gets = s->share,
+        .get_count = s->group->n, .contributions = s->group->n, .target_dtype = DT_F32 });
+    return status ? status : ops->finish(s->group);
+}
+
 static dt_status all_gather(side *s)
 {
     return dti_exchange_run(s->group, &(dti_exchange){
@@ -86,6 +97,7 @@ static dt_status call(side *s, kind k)
     switch (k) {
     case KIND_ONE_STEP: return one_step(s);
     case KIND_TWO_STEPS: return two_steps(s);
+    case KIND_NATIVE: return native(s);
     case KIND_ALL_GATHER: return all_gather(s);
     default: return copy(s);
     }
@@ -150,11 +162,13 @@ static bool row(bench_report *report, bench *b, int ranks, int argc, char **argv
         { "bytes", NULL, (double)b->bytes, 0 },
         { "all_reduce_1_us", NULL, b->us[KIND_ONE_STEP], 2 },
         { "all_reduce_2_us", NULL, b->us[KIND_TWO_STEPS], 2 },
+        { "all_reduce_us", NULL, b->us[KIND_NATIVE], 2 },
         { "all_gather_us", NULL, b->us[KIND_ALL_GATHER], 2 },
         { "copy_us", NULL, b->us[KIND_COPY], 2 },
-        { "copy/all_reduce", NULL, b->us[KIND_COPY] / faster, 2 },
+        { "copy/steps", NULL, b->us[KIND_COPY] / faster, 2 },
+        { "copy/all_reduce", NULL, b->us[KIND_COPY] / b->us[KIND_NATIVE], 2 },
         { "copy/all_gather", NULL, b->us[KIND_COPY] / b->us[KIND_ALL_GATHER], 2 },
-    }, 8);
+    }, 10);
     return true;
 }
 

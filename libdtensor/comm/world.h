@@ -23,6 +23,7 @@ typedef struct dti_post {
     _Alignas(DTI_LINE) _Atomic uint64_t number; /* of the call; from 1                                             */
     uint64_t hash, failures;
     const char *text, *bytes;
+    void *result;                  /* of an all-reduce: where the others write                                     */
 } dti_post;
 
 typedef struct dti_member {
