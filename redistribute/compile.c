@@ -393,6 +393,15 @@ static void whole_target(const dt_plan *plan, const dti_frame *frame, dti_room *
     dti_frame_cut(frame->regular ? frame : &side, frame->target, ~UINT32_C(0), room);
 }
 
+/* The copies of a step to where their elements lie in a holding. */
+static bool compile_pulls(compiler *c, const dti_holding *target)
+{
+    init_sets(&c->frame, target, NULL, c->rank, c->taker);
+    bool done = dti_step_pulls(&c->frame, c->plan->topology, c->step, c->rank, compile_pull, c);
+    fini_sets(&c->frame, c->taker);
+    return done && !c->action->gets.lost && !c->action->early.lost;
+}
+
 static bool compile_step(compiler *c, int i, dti_comm *comm, const dti_holding *whole)
 {
     const dt_plan *plan = c->plan;
@@ -404,18 +413,58 @@ static bool compile_step(compiler *c, int i, dti_comm *comm, const dti_holding *
     c->source = c->action->source < 0 && !plan->mapped ? plan->from : step->from;
     const dti_holding *target = last ? whole : step->to;
     c->action->elements = part_elements(&c->frame, target, c->rank);
-    init_sets(&c->frame, target, NULL, c->rank, c->taker);
-    bool done = dti_step_pulls(&c->frame, plan->topology, step, c->rank, compile_pull, c);
-    fini_sets(&c->frame, c->taker);
-    return done && !c->action->gets.lost && !c->action->early.lost;
+    return compile_pulls(c, target);
+}
+
+/* Elements that some copies write. */
+static int64_t written(const dti_copies *copies)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < copies->n; i++) {
+        int64_t n = copies->at[i].contribution == 0 ? copies->at[i].run : 0;
+        for (int d = 0; d < copies->at[i].dims; d++) n *= copies->at[i].count[d];
+        elements += n;
+    }
+    return elements;
+}
+
+/* Two steps as one call: the ranks of the copies are the group, the sums go to where the copies would bring them. What
+ * this rank does not write in its own target others write there. */
+static bool compile_all_reduce(compiler *c, dti_action *actions, dti_comm *comm, const dti_holding *whole)
+{
+    const dti_step *sum = &c->plan->steps[0], *copy = &c->plan->steps[1];
+    actions[0] = (dti_action){ .step = sum, .source = -1, .target = -1, .moves = true, .all_reduces = true,
+                               .elements = part_elements(&c->frame, whole, c->rank) };
+    actions[1] = (dti_action){ .step = copy, .source = -1, .target = -1 };
+    c->action = &actions[0];
+    c->step = copy;
+    if (!find_group(c, comm)) return false;
+    c->step = sum;
+    c->source = c->plan->from;
+    if (!compile_pulls(c, whole)) return false;
+    int64_t by_others = actions[0].elements - written(&actions[0].gets);
+    actions[0].received += by_others * (int64_t)dt_dtype_bytes(copy->travels);
+    return true;
+}
+
+static bool compile_steps(compiler *c, dti_program *program, dti_comm *comm, const dti_holding *whole)
+{
+    if (comm && comm->ops->all_reduce && dti_plan_all_reduces(c->plan) && dti_step_moves(&c->frame, c->plan->steps))
+        return compile_all_reduce(c, program->actions, comm, whole);
+    for (int i = 0; i < c->plan->step_count; i++) {
+        c->action = &program->actions[i];
+        if (!compile_step(c, i, comm, whole)) return false;
+    }
+    return true;
 }
 
 static bool writes_all(const dti_program *program, const dt_plan *plan, const dti_frame *frame, int rank)
 {
-    int64_t written = 0;
-    for (int i = 0; i < plan->step_count; i++)
-        if (program->actions[i].target < 0) written += dti_step_volume(frame, &plan->steps[i], NULL, rank).to;
-    return written == program->elements;
+    int64_t elements = 0;
+    for (int i = 0; i < plan->step_count; i++) /* of an all-reduce the second step's counts: others write the rest */
+        if (program->actions[i].target < 0 && !program->actions[i].all_reduces)
+            elements += dti_step_volume(frame, &plan->steps[i], NULL, rank).to;
+    return elements == program->elements;
 }
 
 static void put_call(dti_pen *pen, const dt_plan *plan)
@@ -447,10 +496,7 @@ dti_program *dti_program_new(const dt_plan *plan)
     if (plan->mapped) dti_room_copy(&room, plan->to);
     else whole_target(plan, &c.frame, &room);
     program->elements = part_elements(&c.frame, &room.holding, c.rank);
-    for (int i = 0; i < plan->step_count; i++) {
-        c.action = &program->actions[i];
-        if (!compile_step(&c, i, dti_comm_of(ctx), &room.holding)) goto fail;
-    }
+    if (!compile_steps(&c, program, dti_comm_of(ctx), &room.holding)) goto fail;
     program->partly = !writes_all(program, plan, &c.frame, c.rank);
     return program;
 

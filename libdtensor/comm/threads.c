@@ -224,19 +224,25 @@ static dt_status arrive_all(thread_group *g, uint64_t number)
     return status;
 }
 
-static dt_status take(thread_group *g, uint64_t number)
+/* false: memory ran out. */
+static bool do_call(thread_group *g, const call *c)
 {
     threads *t = threads_of(g);
+    const dti_exchange *ex = &c->exchange;
+    if (c->kind == CALL_ALL_REDUCE)
+        return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit_all, &t->scratch);
+    return dti_take(ex, g->sources, &ex->target, 1, t->world->fit, &t->scratch);
+}
+
+static dt_status take(thread_group *g, uint64_t number)
+{
     const call *c = call_of(g, number);
-    const dti_exchange *exchange = &c->exchange;
-    bool reduces = c->kind == CALL_ALL_REDUCE;
     dt_status status = arrive_all(g, number);
     if (status) return status;
-    if (!dti_take(exchange, g->sources, reduces ? g->results : &exchange->target, reduces ? g->base.n : 1,
-                  t->world->fit, &t->scratch))
-        return dti_fail(t->base.ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", exchange->call.text);
+    if (!do_call(g, c))
+        return dti_fail(g->base.comm->ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", c->exchange.call.text);
     g->taken = number;
-    if (reduces) g->reduced = number;
+    if (c->kind == CALL_ALL_REDUCE) g->reduced = number;
     atomic_store(&g->self->taken, number);
     dti_event_tell(&g->self->event);
     return DT_OK;
