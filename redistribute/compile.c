@@ -442,7 +442,7 @@ static bool compile_all_reduce(compiler *c, dti_action *actions, dti_comm *comm,
     c->step = sum;
     c->source = c->plan->from;
     if (!compile_pulls(c, whole)) return false;
-    int64_t by_others = actions[0].elements - written(&actions[0].gets);
+    int64_t by_others = part_elements(&c->frame, c->plan->to, c->rank) - written(&actions[0].gets);
     actions[0].received += by_others * (int64_t)dt_dtype_bytes(copy->travels);
     return true;
 }
