@@ -4,19 +4,22 @@
  *
  *   bench_comm [--small] [--dt-... options]
  *
- * An all-reduce in one step: every rank takes everything; in two: a reduce-scatter and an all-gather. A round is some
- * calls of one kind between two barriers, after one that is not counted; kinds take turns; times are medians over
- * rounds. */
+ * An all-reduce in one step: every rank takes everything; in two: a reduce-scatter and an all-gather; the backend's own;
+ * and dt_redistribute of P to R, which is one of these and all that is around it. A round is some calls of one kind
+ * between two barriers, after one that is not counted; kinds take turns; times are medians over rounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm/comm.h"
 #include "report.h"
+#include "tensor/tensor.h"
 
 enum { MAX_RANKS = 8, MAX_ROUNDS = 41 };
 
-typedef enum kind { KIND_ONE_STEP, KIND_TWO_STEPS, KIND_NATIVE, KIND_ALL_GATHER, KIND_COPY, KIND_COUNT } kind;
+typedef enum kind {
+    KIND_ONE_STEP, KIND_TWO_STEPS, KIND_OWN, KIND_REDISTRIBUTE, KIND_ALL_GATHER, KIND_COPY, KIND_COUNT
+} kind;
 
 typedef struct bench {
     bool small;
@@ -26,7 +29,8 @@ typedef struct bench {
 
 typedef struct side {              /* one rank's                                                                   */
     dti_group *group;
-    dti_storage *in, *out;
+    dt_tensor *x;                  /* P on all ranks                                                               */
+    dti_storage *in, *out;         /* in: of x                                                                     */
     int64_t n;                     /* elements                                                                     */
     dti_copy all[MAX_RANKS], part[MAX_RANKS], share[MAX_RANKS], others[MAX_RANKS], pieces[MAX_RANKS];
 } side;
@@ -69,13 +73,21 @@ static dt_status two_steps(side *s)
     return status ? status : ops->finish(s->group);
 }
 
-static dt_status native(side *s)
+static dt_status own(side *s)
 {
     const dti_comm_ops *ops = s->group->comm->ops;
     dt_status status = ops->all_reduce(s->group, &(dti_exchange){
         .call = { 5, "all_reduce" }, .dtype = DT_F32, .source = s->in, .result = s->out, .gets = s->share,
         .get_count = s->group->n, .contributions = s->group->n, .target_dtype = DT_F32 });
     return status ? status : ops->finish(s->group);
+}
+
+static dt_status redistribute(side *s)
+{
+    int scope = dt_scope_push(s->x->ctx, 0);
+    dt_redistribute(s->x, "");
+    dt_scope_pop(s->x->ctx, scope, NULL);
+    return dt_context_status(s->x->ctx);
 }
 
 static dt_status all_gather(side *s)
@@ -92,26 +104,20 @@ static dt_status copy(side *s)
     return DT_OK;
 }
 
-static dt_status call(side *s, kind k)
-{
-    switch (k) {
-    case KIND_ONE_STEP: return one_step(s);
-    case KIND_TWO_STEPS: return two_steps(s);
-    case KIND_NATIVE: return native(s);
-    case KIND_ALL_GATHER: return all_gather(s);
-    default: return copy(s);
-    }
-}
+static dt_status (*const calls_of[KIND_COUNT])(side *s) = {
+    [KIND_ONE_STEP] = one_step, [KIND_TWO_STEPS] = two_steps, [KIND_OWN] = own, [KIND_REDISTRIBUTE] = redistribute,
+    [KIND_ALL_GATHER] = all_gather, [KIND_COPY] = copy,
+};
 
 /* One round of so many calls, us per call: all ranks begin together, and it is over when all are done. */
 static double round_us(side *s, kind k, int calls)
 {
     const dti_comm_ops *ops = s->group->comm->ops;
     dti_call barrier = { 9, "barrier" };
-    call(s, k);
+    calls_of[k](s);
     ops->barrier(s->group, barrier);
     double begin = bench_now_ns();
-    for (int i = 0; i < calls; i++) call(s, k);
+    for (int i = 0; i < calls; i++) calls_of[k](s);
     ops->barrier(s->group, barrier);
     return (bench_now_ns() - begin) / 1000 / calls;
 }
@@ -130,11 +136,11 @@ static dt_status rank_main(dt_context *ctx, void *arg)
     double us[KIND_COUNT][MAX_ROUNDS];
     for (int i = 0; i < dt_rank_count(ctx); i++) ranks[i] = i;
     side s = { .group = dti_comm_of(ctx)->ops->group(dti_comm_of(ctx), ranks, dt_rank_count(ctx)) };
-    s.in = dti_storage_new(ctx, b->bytes);
-    s.out = dti_storage_new(ctx, b->bytes);
-    if (!s.group || !s.in || !s.out) return dt_context_status(ctx);
     s.n = (int64_t)(b->bytes / sizeof(float));
-    dti_numbers_fill(DT_F32, 1, s.in->bytes, s.n);
+    s.x = dt_full(dt_spec_create(dt_mesh_create(ctx, "x"), DT_F32, DT_SHAPE(s.n), "x:P"), 1);
+    s.out = dti_storage_new(ctx, b->bytes);
+    if (!s.group || !s.x || !s.out) return dt_context_status(ctx);
+    s.in = s.x->storage;
     dti_numbers_fill(DT_F32, 1, s.out->bytes, s.n);
     describe(&s);
     for (kind k = 0; k < KIND_COUNT; k++) round_us(&s, k, calls_for(b));
@@ -142,7 +148,6 @@ static dt_status rank_main(dt_context *ctx, void *arg)
         for (kind k = 0; k < KIND_COUNT; k++) us[k][r] = round_us(&s, k, calls_for(b));
     for (kind k = 0; k < KIND_COUNT; k++)
         if (dt_rank(ctx) == 0) b->us[k] = bench_median(us[k], rounds);
-    dti_storage_release(s.in);
     dti_storage_release(s.out);
     return dt_context_status(ctx);
 }
@@ -156,19 +161,20 @@ static bool row(bench_report *report, bench *b, int ranks, int argc, char **argv
     words[n++] = option;
     words[n] = NULL;
     if (dt_launch(&n, &line, rank_main, b)) return false;
-    double faster = b->us[KIND_ONE_STEP] < b->us[KIND_TWO_STEPS] ? b->us[KIND_ONE_STEP] : b->us[KIND_TWO_STEPS];
     bench_row(report, (bench_cell[]){
         { "ranks", NULL, ranks, 0 },
         { "bytes", NULL, (double)b->bytes, 0 },
-        { "all_reduce_1_us", NULL, b->us[KIND_ONE_STEP], 2 },
-        { "all_reduce_2_us", NULL, b->us[KIND_TWO_STEPS], 2 },
-        { "all_reduce_us", NULL, b->us[KIND_NATIVE], 2 },
+        { "1_step_us", NULL, b->us[KIND_ONE_STEP], 2 },
+        { "2_steps_us", NULL, b->us[KIND_TWO_STEPS], 2 },
+        { "all_reduce_us", NULL, b->us[KIND_OWN], 2 },
+        { "redistribute_us", NULL, b->us[KIND_REDISTRIBUTE], 2 },
         { "all_gather_us", NULL, b->us[KIND_ALL_GATHER], 2 },
         { "copy_us", NULL, b->us[KIND_COPY], 2 },
-        { "copy/steps", NULL, b->us[KIND_COPY] / faster, 2 },
-        { "copy/all_reduce", NULL, b->us[KIND_COPY] / b->us[KIND_NATIVE], 2 },
+        { "copy/2_steps", NULL, b->us[KIND_COPY] / b->us[KIND_TWO_STEPS], 2 },
+        { "copy/all_reduce", NULL, b->us[KIND_COPY] / b->us[KIND_OWN], 2 },
+        { "copy/redistribute", NULL, b->us[KIND_COPY] / b->us[KIND_REDISTRIBUTE], 2 },
         { "copy/all_gather", NULL, b->us[KIND_COPY] / b->us[KIND_ALL_GATHER], 2 },
-    }, 10);
+    }, 12);
     return true;
 }
 
