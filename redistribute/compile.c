@@ -270,6 +270,7 @@ typedef struct compiler {
     const dti_holding *source;     /* whose arrays the ranks asked have                                            */
     dti_set taker[DTI_MAX_BLOCKS];
     int rank;
+    int share, shares;             /* of every pull, cut into so many: which it makes                              */
 } compiler;
 
 static void init_sets(const dti_frame *frame, const dti_holding *holding, const dti_map *maps, int rank, dti_set *sets)
@@ -305,8 +306,9 @@ static void compile_pull(const dti_pull *pull, void *arg)
                 .contribution = pull->contribution, .holder = holder, .maps = c->step->maps, .taker = c->taker,
                 .out = pull->early ? &c->action->early : &c->action->gets };
     set_strides(&m);
-    copy_range(&m, sets, 0, pull->first, pull->first + pull->count);
-    if (pull->rank != c->rank) c->action->received += pull->count * (int64_t)dt_dtype_bytes(c->step->travels);
+    int64_t lo = pull->count * c->share / c->shares, hi = pull->count * (c->share + 1) / c->shares;
+    copy_range(&m, sets, 0, pull->first + lo, pull->first + hi);
+    if (pull->rank != c->rank) c->action->received += (hi - lo) * (int64_t)dt_dtype_bytes(c->step->travels);
     fini_sets(&c->frame, sets);
     fini_sets(&c->frame, holder);
 }
@@ -428,29 +430,46 @@ static int64_t written(const dti_copies *copies)
     return elements;
 }
 
-/* Two steps as one call: the ranks of the copies are the group, the sums go to where the copies would bring them. What
- * this rank does not write in its own target others write there. */
+/* Halves of small sums would wait for each other longer than each rank takes to make all. */
+static bool is_worth_sharing(const compiler *c)
+{
+    int64_t bytes = part_elements(&c->frame, c->plan->to, c->rank) * (int64_t)dt_dtype_bytes(c->plan->steps->travels);
+    return bytes >= dti_option_number(c->plan->target->mesh->ctx, DTI_OPTION_SMALL, 0);
+}
+
+static bool all_reduces(const compiler *c, const dti_comm *comm)
+{
+    if (!comm || !comm->ops->all_reduce || !dti_plan_all_reduces(c->plan)) return false;
+    return dti_step_moves(&c->frame, c->plan->steps) && (c->plan->step_count == 2 || is_worth_sharing(c));
+}
+
+/* The plan as one call. The ranks of the last step are the group; what this rank is to sum goes to where it belongs in
+ * the target of all, and what it does not write in its own others write there. */
 static bool compile_all_reduce(compiler *c, dti_action *actions, dti_comm *comm, const dti_holding *whole)
 {
-    const dti_step *sum = &c->plan->steps[0], *copy = &c->plan->steps[1];
+    int last = c->plan->step_count - 1;
+    const dti_step *sum = &c->plan->steps[0];
+    actions[last] = (dti_action){ .step = &c->plan->steps[last], .source = -1, .target = -1 };
     actions[0] = (dti_action){ .step = sum, .source = -1, .target = -1, .moves = true, .all_reduces = true,
                                .elements = part_elements(&c->frame, whole, c->rank) };
-    actions[1] = (dti_action){ .step = copy, .source = -1, .target = -1 };
     c->action = &actions[0];
-    c->step = copy;
+    c->step = &c->plan->steps[last];
     if (!find_group(c, comm)) return false;
+    if (last == 0 && actions[0].group) {
+        c->share = actions[0].group->index;
+        c->shares = actions[0].group->n;
+    }
     c->step = sum;
     c->source = c->plan->from;
     if (!compile_pulls(c, whole)) return false;
     int64_t by_others = part_elements(&c->frame, c->plan->to, c->rank) - written(&actions[0].gets);
-    actions[0].received += by_others * (int64_t)dt_dtype_bytes(copy->travels);
+    actions[0].received += by_others * (int64_t)dt_dtype_bytes(sum->gives);
     return true;
 }
 
 static bool compile_steps(compiler *c, dti_program *program, dti_comm *comm, const dti_holding *whole)
 {
-    if (comm && comm->ops->all_reduce && dti_plan_all_reduces(c->plan) && dti_step_moves(&c->frame, c->plan->steps))
-        return compile_all_reduce(c, program->actions, comm, whole);
+    if (all_reduces(c, comm)) return compile_all_reduce(c, program->actions, comm, whole);
     for (int i = 0; i < c->plan->step_count; i++) {
         c->action = &program->actions[i];
         if (!compile_step(c, i, comm, whole)) return false;
@@ -461,8 +480,8 @@ static bool compile_steps(compiler *c, dti_program *program, dti_comm *comm, con
 static bool writes_all(const dti_program *program, const dt_plan *plan, const dti_frame *frame, int rank)
 {
     int64_t elements = 0;
-    for (int i = 0; i < plan->step_count; i++) /* of an all-reduce the second step's counts: others write the rest */
-        if (program->actions[i].target < 0 && !program->actions[i].all_reduces)
+    for (int i = 0; i < plan->step_count; i++) /* in an all-reduce the last counts, which is the second half's */
+        if (program->actions[i].target < 0 && !(program->actions[i].all_reduces && plan->step_count == 2))
             elements += dti_step_volume(frame, &plan->steps[i], NULL, rank).to;
     return elements == program->elements;
 }
@@ -484,7 +503,7 @@ static const char *call_text(dt_context *ctx, const dt_plan *plan)
 dti_program *dti_program_new(const dt_plan *plan)
 {
     dt_context *ctx = plan->target->mesh->ctx;
-    compiler c = { .plan = plan, .rank = ctx->rank };
+    compiler c = { .plan = plan, .rank = ctx->rank, .shares = 1 };
     dti_program *program = calloc(1, sizeof *program);
     if (program) program->actions = calloc((size_t)plan->step_count + 1, sizeof *program->actions);
     if (!program || !program->actions) goto fail;

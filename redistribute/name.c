@@ -156,16 +156,29 @@ static bool asks_along(const dti_step *step, dti_axis axis)
     return false;
 }
 
-bool dti_plan_all_reduces(const dt_plan *plan)
+/* Sums that are shared out, then copied to all that share. */
+static bool has_both_halves(const dt_plan *plan)
 {
     const dti_step *sum = plan->steps, *copy = sum + 1;
-    if (plan->mapped || plan->step_count != 2 || all_reduce_steps(plan) != 2 || copy->sum_count) return false;
+    if (plan->step_count != 2 || all_reduce_steps(plan) != 2 || copy->sum_count || copy->from != sum->to) return false;
     if (sum->kind != DT_COMM_REDUCE_SCATTER || sum->copy_count || !sum->own || sum->early) return false;
-    if (copy->kind != DT_COMM_ALL_GATHER || copy->early || copy->from != sum->to || copy->stage == sum->stage)
-        return false;
+    if (copy->kind != DT_COMM_ALL_GATHER || copy->early || copy->stage == sum->stage) return false;
     for (int i = 0; i < sum->sum_count; i++)
         if (!asks_along(copy, sum->asked[i])) return false;
     return true;
+}
+
+/* Two ranks that take all of each other receive as much as in halves. */
+static bool sums_by_two(const dt_plan *plan)
+{
+    const dti_step *sum = plan->steps;
+    return plan->step_count == 1 && sum->kind == DT_COMM_ALL_REDUCE && sum->own && sum->summed_ranks == 2
+        && !sum->copy_count && !sum->early && dt_dtype_bytes(sum->travels) == dt_dtype_bytes(sum->gives);
+}
+
+bool dti_plan_all_reduces(const dt_plan *plan)
+{
+    return !plan->mapped && (has_both_halves(plan) || sums_by_two(plan));
 }
 
 static void count_message(const dti_pull *pull, void *arg)
