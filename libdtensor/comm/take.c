@@ -2,7 +2,9 @@
  *
  * Copies go straight from the source to the target. Combinations go in one pass where every contribution consists of
  * copies to the same places: a chunk of the target is combined from the same chunk of every source while it is in the
- * cache. Else contributions are added one after the other in a temporary of the dtype that sums. */
+ * cache, and from there it goes to all targets. Else contributions are added one after the other in a temporary of the
+ * dtype that sums. Invariant: a part of a target is written when all sources of that part have been read, so a source
+ * may be a target. */
 #include "comm/take.h"
 
 #include <stdlib.h>

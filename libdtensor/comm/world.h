@@ -27,7 +27,8 @@ typedef struct dti_post {
 } dti_post;
 
 typedef struct dti_member {
-    _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken                         */
+    _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken, and, of an all-reduce,
+                                      whose results it has written                                                 */
     dti_event event;               /* told when the member has shown or taken, failed or returned                  */
     dti_post posts[DTI_RING];      /* call i in i % DTI_RING                                                       */
 } dti_member;
