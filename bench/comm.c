@@ -4,9 +4,9 @@
  *
  *   bench_comm [--small] [--dt-... options]
  *
- * An all-reduce in one step: every rank takes everything; in two: a reduce-scatter and an all-gather; the backend's own;
- * and dt_redistribute of P to R, which is one of these and all that is around it. A round is some calls of one kind
- * between two barriers, after one that is not counted; kinds take turns; times are medians over rounds. */
+ * An all-reduce in one step: every rank takes everything; in two: a reduce-scatter and an all-gather; the backend's
+ * own; and dt_redistribute of P to R, which is one of these and all that is around it. A round is some calls of one
+ * kind between two barriers, after one that is not counted; kinds take turns; times are medians over rounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * lies, and the number last; to finish it, it waits for the posts of those it takes from, copies from their memory, and
  * publishes that it has taken. A source is held until every member has. In an all-reduce the post also says where the
  * result lies; taking then is to combine a share and write it to the results of all, and finishing waits until all have
- * taken. A rank that fails before lets go of its result, but the backend holds it as it holds sources: to the end of the
- * run, if need be.
+ * taken. A rank that fails before that lets go of its result, but the backend holds it as it holds sources: to the end
+ * of the run, if need be.
  *
  * A failure is told by numbers: each rank counts how often its context has failed, and each post has that count. A peer
  * whose count is the own one has failed alike, so that calls whose arguments all ranks refused do no harm; one that is
