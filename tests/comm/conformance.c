@@ -468,7 +468,7 @@ static const struct { dt_dtype from, to; } conversions[] = {
 
 static void try_combines(dti_group *group)
 {
-    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE, SHARED, SPLIT };
+    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE, SHARED };
     for (int w = 0; w < DT_COUNT(which); w++)
         for (int c = 0; c < DTI_COMBINE_COUNT; c++)
             for (int d = 0; d < DT_COUNT(conversions); d++)
@@ -507,7 +507,7 @@ static void try_large(dti_group *group)
     static const int which[] = { ALL_GATHER, PERMUTE, ALL_REDUCE, REDUCE_SCATTER, SHARED, SHARED_IN_PLACE };
     for (int w = 0; w < DT_COUNT(which); w++)
         try_pattern(&patterns[which[w]], &(setting){ group, (1 << 20) + 3, DT_F32, DT_F32, DTI_COMBINE_SUM });
-    try_pattern(&patterns[SHARED], &(setting){ group, (4 << 20) + 5, DT_F32, DT_BF16, DTI_COMBINE_SUM });
+    try_pattern(&patterns[SHARED], &(setting){ group, (2 << 20) + 5, DT_F32, DT_BF16, DTI_COMBINE_SUM });
 }
 
 void conformance_large(conformance_launch launch) { launch_all(launch, on_whole, try_large, 3); }
