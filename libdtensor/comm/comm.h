@@ -47,6 +47,7 @@ typedef struct dti_exchange {
     dti_combine combine;
     int64_t multiply, divide;      /* what is combined is scaled so before it is rounded; divide 0: it is not      */
     dt_dtype target_dtype;         /* of the target: as dtype where nothing is combined                            */
+    dti_storage *result;           /* of an all-reduce only: what the target is elsewhere, and shown like the source */
 } dti_exchange;
 
 typedef struct dti_comm_ops {
@@ -64,6 +65,13 @@ typedef struct dti_comm_ops {
     dt_status (*cleared)(dti_comm *comm); /* it is to be cleared: DT_OK, or the status of a dead group            */
     void (*leave)(dti_comm *comm); /* this rank returns; the last call. What it has shown stays readable: its context
                                       is destroyed when all ranks have left                                        */
+    /* optional, with a default: NULL, and the caller makes a reduce-scatter and an all-gather of it */
+    /* Begin an all-reduce. Every member shows a source and a result, and what its gets combine goes to the same places
+     * in the result of every member; the gets of all members together write each element once, so replicas are equal.
+     * The source may be the result, where every element comes from where it goes. A call is finished when all members
+     * have written, and that they do in their finish: who finishes waits for it. Until then the result is held, also
+     * where this rank fails: nobody writes to memory that is in use again. */
+    dt_status (*all_reduce)(dti_group *group, const dti_exchange *exchange);
     /* optional */
     void (*reclaim)(dti_comm *comm); /* release at once, without waiting, what all have taken: memory is short     */
 } dti_comm_ops;

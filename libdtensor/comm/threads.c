@@ -2,7 +2,10 @@
  *
  * The threads backend. A call has a number in its group. To start it a rank writes a post, which says where its source
  * lies, and the number last; to finish it, it waits for the posts of those it takes from, copies from their memory, and
- * publishes that it has taken. A source is held until every member has.
+ * publishes that it has taken. A source is held until every member has. In an all-reduce the post also says where the
+ * result lies; taking then is to combine a share and write it to the results of all, and finishing waits until all have
+ * taken. A rank that fails before that lets go of its result, but the backend holds it as it holds sources: to the end
+ * of the run, if need be.
  *
  * A failure is told by numbers: each rank counts how often its context has failed, and each post has that count. A peer
  * whose count is the own one has failed alike, so that calls whose arguments all ranks refused do no harm; one that is
@@ -19,9 +22,11 @@
 
 enum { HELD_BYTES = 16 << 10, HELD_CALLS = DTI_RING / 2 }; /* less is not worth looking whether all have taken      */
 
+typedef enum call_kind { CALL_EXCHANGE, CALL_ALL_REDUCE, CALL_BARRIER } call_kind;
+
 typedef struct call {
     dti_exchange exchange;
-    bool barrier;
+    call_kind kind;
     uint64_t failures;             /* of this rank when it was started                                             */
 } call;
 
@@ -31,10 +36,12 @@ typedef struct thread_group {
     dti_circle *circle;
     dti_member *self;
     uint64_t started, taken, released; /* numbers of calls                                                         */
-    size_t held;                   /* bytes of sources not released                                                */
+    uint64_t reduced, settled;     /* the last all-reduce taken; the last one to which all have written             */
+    size_t held;                   /* bytes of sources and results not released                                    */
     call *calls;                   /* call i in i & mask                                                           */
     uint64_t mask;
     const char **sources;          /* of the call being taken, by member                                           */
+    void **results;                /* of an all-reduce likewise, from this rank's on                               */
     uint64_t *arrived;             /* the last call whose post was read, by member                                 */
 } thread_group;
 
@@ -131,6 +138,12 @@ static bool has_shown(const thread_group *g, int member, uint64_t number)
     return atomic_load(&dti_member_post(&g->circle->members[member], number)->number) >= number;
 }
 
+/* Has it taken this call's sources, and written to this call's results? */
+static bool has_taken(const thread_group *g, int member, uint64_t number)
+{
+    return atomic_load(&g->circle->members[member].taken) >= number;
+}
+
 typedef bool (*progress)(const thread_group *g, int member, uint64_t number);
 
 /* Wait until a member has done something with a call. text: the call waited in. */
@@ -151,7 +164,18 @@ static dt_status await(thread_group *g, int member, progress has_done, uint64_t 
 
 /* ---- releasing --------------------------------------------------------------------------------------------------- */
 
-/* Release the sources that all members have taken. */
+static size_t held_by(const dti_exchange *exchange)
+{
+    return (exchange->source ? exchange->source->n : 0) + (exchange->result ? exchange->result->n : 0);
+}
+
+static void call_release(const call *c)
+{
+    dti_storage_release(c->exchange.source);
+    dti_storage_release(c->exchange.result);
+}
+
+/* Release the sources that all members have taken, and the results to which all have written. */
 static void release_taken(thread_group *g)
 {
     uint64_t all = g->taken;
@@ -160,9 +184,9 @@ static void release_taken(thread_group *g)
         if (taken < all) all = taken;
     }
     while (g->released < all) {
-        dti_storage *source = call_of(g, ++g->released)->exchange.source;
-        if (source) g->held -= source->n;
-        dti_storage_release(source);
+        const call *c = call_of(g, ++g->released);
+        g->held -= held_by(&c->exchange);
+        call_release(c);
     }
 }
 
@@ -203,6 +227,7 @@ static dt_status arrive(thread_group *g, int member, uint64_t number)
     if (status) return status;
     g->arrived[member] = number;
     g->sources[member] = post->bytes;
+    g->results[(member - g->base.index + g->base.n) % g->base.n] = post->result;
     return DT_OK;
 }
 
@@ -210,7 +235,7 @@ static dt_status arrive_all(thread_group *g, uint64_t number)
 {
     const call *c = call_of(g, number);
     dt_status status = DT_OK;
-    if (c->barrier)
+    if (c->kind != CALL_EXCHANGE)
         for (int i = 0; i < g->base.n && !status; i++) status = arrive(g, i, number);
     else
         for (int i = 0; i < c->exchange.get_count && !status; i++)
@@ -218,17 +243,40 @@ static dt_status arrive_all(thread_group *g, uint64_t number)
     return status;
 }
 
-static dt_status take(thread_group *g, uint64_t number)
+/* false: memory ran out. */
+static bool do_call(thread_group *g, const call *c)
 {
     threads *t = threads_of(g);
-    const dti_exchange *exchange = &call_of(g, number)->exchange;
+    const dti_exchange *ex = &c->exchange;
+    if (c->kind == CALL_ALL_REDUCE)
+        return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit_all, &t->scratch);
+    return dti_take(ex, g->sources, &ex->target, 1, t->world->fit, &t->scratch);
+}
+
+static dt_status take(thread_group *g, uint64_t number)
+{
+    const call *c = call_of(g, number);
     dt_status status = arrive_all(g, number);
     if (status) return status;
-    if (!dti_take(exchange, g->sources, t->world->fit, &t->scratch))
-        return dti_fail(t->base.ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", exchange->call.text);
+    if (!do_call(g, c))
+        return dti_fail(g->base.comm->ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", c->exchange.call.text);
     g->taken = number;
+    if (c->kind == CALL_ALL_REDUCE) g->reduced = number;
     atomic_store(&g->self->taken, number);
     dti_event_tell(&g->self->event);
+    return DT_OK;
+}
+
+/* Wait until all members have written to this rank's results. Failures that all had alike since are none. */
+static dt_status settle(thread_group *g)
+{
+    dt_status status = DT_OK;
+    const char *text = call_of(g, g->reduced)->exchange.call.text;
+    for (int i = 0; i < g->base.n && !status; i++)
+        status = await(g, i, has_taken, g->reduced, threads_of(g)->failures, text);
+    if (status) return status;
+    g->settled = g->reduced;
+    release_taken(g);
     return DT_OK;
 }
 
@@ -279,18 +327,20 @@ static dt_status ready(thread_group *g, const char *text)
     return g->started - g->released > g->mask ? make_room(g, text) : DT_OK;
 }
 
-static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrier)
+static dt_status show(thread_group *g, const dti_exchange *exchange, call_kind kind)
 {
     dt_status status = ready(g, exchange->call.text);
     if (status) return status;
     uint64_t number = ++g->started;
-    dti_storage *source = exchange->source;
-    *call_of(g, number) = (call){ *exchange, barrier, threads_of(g)->failures };
-    if (source) g->held += dti_storage_retain(source)->n;
+    const dti_storage *source = dti_storage_retain(exchange->source);
+    const dti_storage *result = dti_storage_retain(exchange->result);
+    *call_of(g, number) = (call){ *exchange, kind, threads_of(g)->failures };
+    g->held += held_by(exchange);
     dti_post *post = dti_member_post(g->self, number);
     post->hash = exchange->call.hash;
     post->text = exchange->call.text;
     post->bytes = source ? source->bytes : NULL;
+    post->result = result ? result->bytes : NULL;
     post->failures = threads_of(g)->failures;
     atomic_store(&post->number, number);
     dti_event_tell(&g->self->event);
@@ -301,7 +351,12 @@ static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrie
 
 static dt_status start(dti_group *group, const dti_exchange *exchange)
 {
-    return show((thread_group *)group, exchange, false);
+    return show((thread_group *)group, exchange, CALL_EXCHANGE);
+}
+
+static dt_status all_reduce(dti_group *group, const dti_exchange *exchange)
+{
+    return show((thread_group *)group, exchange, CALL_ALL_REDUCE);
 }
 
 static dt_status finish(dti_group *group)
@@ -310,13 +365,15 @@ static dt_status finish(dti_group *group)
     threads *t = threads_of(g);
     dt_status status = t->base.ctx->status;
     while (!status && g->taken < g->started) status = take(g, g->taken + 1);
+    if (!status && g->settled < g->reduced) status = settle(g);
     release_all_taken(t);
     return status;
 }
 
 static dt_status barrier(dti_group *group, dti_call of)
 {
-    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 }, true);
+    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 },
+                            CALL_BARRIER);
     return status ? status : finish(group);
 }
 
@@ -341,9 +398,10 @@ static void leave(dti_comm *comm) { dti_world_left(((threads *)comm)->world, com
 
 static void group_free(thread_group *g)
 {
-    while (g->released < g->started) dti_storage_release(call_of(g, ++g->released)->exchange.source);
+    while (g->released < g->started) call_release(call_of(g, ++g->released));
     free(g->calls);
     free(g->sources);
+    free(g->results);
     free(g->arrived);
     free(g);
 }
@@ -357,10 +415,11 @@ static thread_group *group_create(threads *t, dti_circle *circle)
     g->circle = circle;
     g->self = &circle->members[g->base.index];
     g->sources = calloc((size_t)circle->n, sizeof *g->sources);
+    g->results = calloc((size_t)circle->n, sizeof *g->results);
     g->arrived = calloc((size_t)circle->n, sizeof *g->arrived);
     g->calls = calloc(DTI_RING, sizeof *g->calls);
     g->mask = DTI_RING - 1;
-    if (g->sources && g->arrived && g->calls) return g;
+    if (g->sources && g->results && g->arrived && g->calls) return g;
     group_free(g);
     return NULL;
 }
@@ -390,6 +449,7 @@ static const dti_comm_ops ops = {
     .start = start,
     .finish = finish,
     .barrier = barrier,
+    .all_reduce = all_reduce,
     .failed = failed,
     .cleared = cleared,
     .leave = leave,

@@ -23,6 +23,7 @@ typedef struct dti_post {
     _Alignas(DTI_LINE) _Atomic uint64_t number; /* of the call; from 1                                             */
     uint64_t hash, failures;
     const char *text, *bytes;
+    void *result;                  /* of an all-reduce: where the others write                                     */
 } dti_post;
 
 /* The posts of calls from `first` on: call i in i & mask. Those before are in older rings, which nobody writes any
@@ -34,7 +35,8 @@ typedef struct dti_ring {
 } dti_ring;
 
 typedef struct dti_member {
-    _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken                         */
+    _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken, and, of an all-reduce,
+                                      whose results it has written                                                 */
     dti_event event;               /* told when the member has shown or taken, failed or returned                  */
     _Alignas(DTI_LINE) _Atomic(dti_ring *) ring; /* the newest; it seldom changes: its line stays with readers     */
     dti_ring smallest;
@@ -62,6 +64,7 @@ typedef struct dti_world {
     int n;
     dti_patience patience;
     size_t fit;                    /* bytes of a target that still fit a rank's part of the cache                  */
+    size_t fit_all;                /* the same of what a rank writes to all: lines that other CPUs have            */
     pthread_mutex_t mutex;
     dti_circle *circles;
     uint64_t failures;

@@ -34,6 +34,7 @@ static setting moved(dti_group *group, int64_t len, dt_dtype dtype)
 typedef struct pattern {
     const char *name;
     bool combines, in_place;       /* in place: the target is in the source                                        */
+    bool to_all;                   /* the backend's all-reduce: each member combines a share for all               */
     int64_t (*source_n)(const setting *s); /* elements; 0: shows nothing                                           */
     int64_t (*target_n)(const setting *s);
     int (*gets)(const setting *s, dti_copy *gets);
@@ -163,6 +164,35 @@ static int reduce_scatter_gets(const setting *s, dti_copy *gets)
 
 static double reduce_scatter_result(const setting *s, int64_t i) { return combined(s, s->group->index * s->len + i); }
 
+/* Uneven shares; of a short piece some have nothing. */
+static int64_t share_begin(const setting *s, int member)
+{
+    int n = s->group->n;
+    return s->len * member * (member + 1) / (n * (n + 1));
+}
+
+static int shared_gets(const setting *s, dti_copy *gets)
+{
+    int64_t lo = share_begin(s, s->group->index), hi = share_begin(s, s->group->index + 1);
+    for (int m = 0; m < s->group->n; m++)
+        gets[m] = (dti_copy){ .member = m, .contribution = m, .run = hi - lo, .from = lo, .to = lo };
+    return s->group->n;
+}
+
+/* The same share, every other element before those between; odd contributions the other way round. */
+static int split_gets(const setting *s, dti_copy *gets)
+{
+    int64_t lo = share_begin(s, s->group->index), n = share_begin(s, s->group->index + 1) - lo;
+    for (int m = 0; m < s->group->n; m++)
+        for (int half = 0; half < 2; half++) {
+            int64_t first = lo + (m % 2 ? 1 - half : half), count = (n + 1 - (first - lo)) / 2;
+            gets[2 * m + half] = (dti_copy){ .member = m, .contribution = m, .dims = 1, .run = 1, .from = first,
+                                             .to = first, .count = { count }, .from_stride = { 2 },
+                                             .to_stride = { 2 } };
+        }
+    return 2 * s->group->n;
+}
+
 /* Column `index` of a [len, n] matrix of every member becomes column m of the own one. */
 static int columns_gets(const setting *s, dti_copy *gets)
 {
@@ -218,26 +248,41 @@ static double box_result(const setting *s, int64_t i)
 }
 
 enum { ALL_GATHER, ALL_TO_ALL, PERMUTE, BROADCAST, BOX, COLUMNS_MOVED, ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE,
-       COLUMNS_REDUCED, ALL_GATHER_IN_PLACE, REDUCE_SCATTER_IN_PLACE, PATTERN_COUNT };
+       COLUMNS_REDUCED, SHARED, SPLIT, ALL_GATHER_IN_PLACE, REDUCE_SCATTER_IN_PLACE, SHARED_IN_PLACE, PATTERN_COUNT };
 
 static const pattern patterns[PATTERN_COUNT] = {
-    [ALL_GATHER] = { "all_gather", false, false, one_piece, all_pieces, all_gather_gets, all_gather_result, NULL },
-    [ALL_TO_ALL] = { "all_to_all", false, false, all_pieces, all_pieces, all_to_all_gets, all_to_all_result, NULL },
-    [PERMUTE] = { "permute", false, false, one_piece, one_piece, permute_gets, permute_result, NULL },
-    [BROADCAST] = { "broadcast", false, false, broadcast_source, broadcast_target, broadcast_gets, broadcast_result,
-                    NULL },
-    [BOX] = { "box", false, false, box_source, box_target, box_gets, box_result, NULL },
-    [COLUMNS_MOVED] = { "columns", false, false, all_pieces, all_pieces, columns_gets, columns_result, NULL },
-    [ALL_REDUCE] = { "all_reduce", true, false, one_piece, one_piece, all_reduce_gets, combined, NULL },
-    [REDUCE_SCATTER] = { "reduce_scatter", true, false, all_pieces, one_piece, reduce_scatter_gets,
-                         reduce_scatter_result, NULL },
-    [CUT_REDUCE] = { "cut reduce", true, false, one_piece, one_piece, cut_reduce_gets, combined, NULL },
-    [COLUMNS_REDUCED] = { "columns reduced", true, false, all_pieces, one_piece, columns_reduce_gets,
-                          columns_reduce_result, NULL },
-    [ALL_GATHER_IN_PLACE] = { "all_gather in place", false, true, all_pieces, all_pieces, all_gather_in_place_gets,
-                              all_gather_in_place_result, at_begin },
-    [REDUCE_SCATTER_IN_PLACE] = { "reduce_scatter in place", true, true, all_pieces, one_piece, reduce_scatter_gets,
-                                  reduce_scatter_result, at_own_piece },
+    [ALL_GATHER] = { "all_gather", .source_n = one_piece, .target_n = all_pieces, .gets = all_gather_gets,
+                     .result = all_gather_result },
+    [ALL_TO_ALL] = { "all_to_all", .source_n = all_pieces, .target_n = all_pieces, .gets = all_to_all_gets,
+                     .result = all_to_all_result },
+    [PERMUTE] = { "permute", .source_n = one_piece, .target_n = one_piece, .gets = permute_gets,
+                  .result = permute_result },
+    [BROADCAST] = { "broadcast", .source_n = broadcast_source, .target_n = broadcast_target, .gets = broadcast_gets,
+                    .result = broadcast_result },
+    [BOX] = { "box", .source_n = box_source, .target_n = box_target, .gets = box_gets, .result = box_result },
+    [COLUMNS_MOVED] = { "columns", .source_n = all_pieces, .target_n = all_pieces, .gets = columns_gets,
+                        .result = columns_result },
+    [ALL_REDUCE] = { "all_reduce", .combines = true, .source_n = one_piece, .target_n = one_piece,
+                     .gets = all_reduce_gets, .result = combined },
+    [REDUCE_SCATTER] = { "reduce_scatter", .combines = true, .source_n = all_pieces, .target_n = one_piece,
+                         .gets = reduce_scatter_gets, .result = reduce_scatter_result },
+    [CUT_REDUCE] = { "cut reduce", .combines = true, .source_n = one_piece, .target_n = one_piece,
+                     .gets = cut_reduce_gets, .result = combined },
+    [COLUMNS_REDUCED] = { "columns reduced", .combines = true, .source_n = all_pieces, .target_n = one_piece,
+                          .gets = columns_reduce_gets, .result = columns_reduce_result },
+    [SHARED] = { "shared all_reduce", .combines = true, .to_all = true, .source_n = one_piece, .target_n = one_piece,
+                 .gets = shared_gets, .result = combined },
+    [SPLIT] = { "split all_reduce", .combines = true, .to_all = true, .source_n = one_piece, .target_n = one_piece,
+                .gets = split_gets, .result = combined },
+    [ALL_GATHER_IN_PLACE] = { "all_gather in place", .in_place = true, .source_n = all_pieces, .target_n = all_pieces,
+                              .gets = all_gather_in_place_gets, .result = all_gather_in_place_result,
+                              .target_at = at_begin },
+    [REDUCE_SCATTER_IN_PLACE] = { "reduce_scatter in place", .combines = true, .in_place = true,
+                                  .source_n = all_pieces, .target_n = one_piece, .gets = reduce_scatter_gets,
+                                  .result = reduce_scatter_result, .target_at = at_own_piece },
+    [SHARED_IN_PLACE] = { "shared all_reduce in place", .combines = true, .in_place = true, .to_all = true,
+                          .source_n = one_piece, .target_n = one_piece, .gets = shared_gets, .result = combined,
+                          .target_at = at_begin },
 };
 
 /* ---- one exchange ------------------------------------------------------------------------------------------------ */
@@ -275,8 +320,16 @@ static dti_storage *fill_source(const setting *s, int64_t n)
     return source;
 }
 
+/* A backend without an all-reduce is asked for the exchange that has the same result. */
+static const pattern *known_to(const dti_group *group, const pattern *p)
+{
+    return p->to_all && !group->comm->ops->all_reduce ? &patterns[ALL_REDUCE] : p;
+}
+
 static dt_status begin(trial *t, const pattern *p, const setting *s)
 {
+    const dti_comm_ops *ops = s->group->comm->ops;
+    p = known_to(s->group, p);
     *t = (trial){ .p = p, .s = *s };
     t->source = fill_source(s, p->source_n(s));
     int64_t n = p->target_n(s);
@@ -288,7 +341,10 @@ static dt_status begin(trial *t, const pattern *p, const setting *s)
         .gets = t->gets, .get_count = p->gets(s, t->gets), .contributions = p->combines ? s->group->n : 0,
         .combine = s->combine, .multiply = s->multiply, .divide = s->divide, .target_dtype = s->target_dtype,
     };
-    return s->group->comm->ops->start(s->group, &exchange);
+    if (!p->to_all) return ops->start(s->group, &exchange);
+    exchange.target = NULL;
+    exchange.result = p->in_place ? t->source : t->target;
+    return ops->all_reduce(s->group, &exchange);
 }
 
 /* From the dtype that sums it is scaled and converted, as numbers are. */
@@ -433,7 +489,7 @@ static setting combined_in(dti_group *group, int64_t len, dt_dtype from, dt_dtyp
 /* What travels, and what comes out; what sums follows from what travels. */
 static void try_combines_of(dti_group *group, int64_t len, dt_dtype from, dt_dtype to)
 {
-    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE };
+    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE, SHARED };
     for (int w = 0; w < DT_COUNT(which); w++)
         for (int way = 0; way < WAY_COUNT; way++) {
             setting s = combined_in(group, len, from, to, way);
@@ -481,6 +537,9 @@ static void try_large(dti_group *group)
     for (int p = ALL_GATHER; p < PATTERN_COUNT; p++)
         if (p != BOX && p != COLUMNS_MOVED && p != COLUMNS_REDUCED) try_moved(p, group, len, DT_F32);
     try_moved(ALL_REDUCE, group, len, DT_BF16);
+    try_moved(SHARED, group, (1 << 20) + 3, DT_F32);
+    setting narrow = combined_in(group, (1 << 18) + 5, DT_F32, DT_BF16, DTI_COMBINE_SUM);
+    try_pattern(&patterns[SHARED], &narrow);
 }
 
 void conformance_large(conformance_launch launch) { launch_all(launch, on_whole, try_large, MAX_RANKS); }
@@ -493,7 +552,7 @@ static void start_many(dti_group *group, dti_group *other, int n)
     for (int i = 0; i < n && !status; i++)
         if (i % 3 == 0 || other) {
             setting s = moved(i % 3 ? other : group, 1 + i * 7, DT_F32);
-            status = begin(&trials[i], &patterns[i % (COLUMNS_REDUCED + 1)], &s);
+            status = begin(&trials[i], &patterns[i % (SPLIT + 1)], &s);
         }
     if (!status) status = group->comm->ops->finish(group);
     if (!status && other) status = other->comm->ops->finish(other);
@@ -510,6 +569,19 @@ static void try_in_flight(dti_group *group)
 }
 
 void conformance_in_flight(conformance_launch launch) { launch_all(launch, on_whole, try_in_flight, MAX_RANKS); }
+
+static void try_all_reduces(dti_group *group)
+{
+    static const int which[] = { SHARED, SPLIT, SHARED_IN_PLACE };
+    for (int w = 0; w < DT_COUNT(which); w++)
+        for (int i = 0; i < DT_COUNT(lengths); i++)
+            for (int repeat = 0; repeat < 3; repeat++) try_moved(which[w], group, lengths[i], DT_F32);
+}
+
+void conformance_all_reduces(conformance_launch launch)
+{
+    launch_all(launch, on_all_groups, try_all_reduces, MAX_RANKS);
+}
 
 /* Ranks come at different times; a barrier between two exchanges orders what they write. */
 static void try_barriers(dti_group *group)
@@ -530,7 +602,7 @@ static void try_releases(dti_group *group)
     const dti_comm_ops *ops = group->comm->ops;
     setting s = moved(group, 500, DT_F32);
     int64_t before = dti_storage_now(group->comm->ctx);
-    for (int i = 0; i < 40; i++) try_pattern(&patterns[i % (COLUMNS_REDUCED + 1)], &s);
+    for (int i = 0; i < 40; i++) try_pattern(&patterns[i % (SPLIT + 1)], &s);
     expect(ops->barrier(group, (dti_call){ 5, "barrier" }) == DT_OK, "%s", dt_context_error(group->comm->ctx));
     if (ops->reclaim) ops->reclaim(group->comm);
     expect(dti_storage_now(group->comm->ctx) == before, "%lld bytes are held, %lld were before",
