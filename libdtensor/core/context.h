@@ -35,6 +35,7 @@ typedef struct dti_peers {
     void *comm;
     void (*failed)(void *comm);    /* the context has just failed                                                  */
     dt_status (*cleared)(void *comm); /* may its error be forgotten? DT_OK, or the status that forbids it          */
+    void (*reclaim)(void *comm);   /* memory is short: release what is not needed; NULL: nothing ever is           */
 } dti_peers;
 
 /* ---- handles: what belongs to a scope ---------------------------------------------------------------------------- *
