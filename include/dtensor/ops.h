@@ -29,7 +29,7 @@ typedef struct dt_cross_entropy_params {                              /* a negat
  * are computed in f32 or wider and rounded once; integers wrap; of bools the sum is or, the product and. A number is
  * taken in that wider dtype; for integers it is a whole one. NULL and DT_ERR_SHAPE: shapes that do not broadcast;
  * DT_ERR_DTYPE: dtypes that differ, or that the op has no meaning for; DT_ERR_ARG: a number with a fraction for
- * integers. Collective.                                                                                               */
+ * integers. Collective.                                                                                              */
 
 DT_API dt_tensor *dt_add(dt_tensor *x, dt_tensor *y);
 DT_API dt_tensor *dt_sub(dt_tensor *x, dt_tensor *y);                /* not of bools                               */
@@ -85,7 +85,7 @@ DT_API dt_tensor *dt_cast(dt_tensor *x, dt_dtype dtype);
 /* ---- over dims --------------------------------------------------------------------------------------------------- *
  * dims: DT_DIMS(-1), DT_ALL. keep: they stay, with size 1. Floats are summed in f64 and rounded once, integers wrap, a
  * sum of bools is their or. NULL and DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_DTYPE: not floats where
- * floats are due. Collective.                                                                                         */
+ * floats are due. Collective.                                                                                        */
 
 DT_API dt_tensor *dt_sum(dt_tensor *x, dt_dims dims, bool keep);     /* of nothing: 0                              */
 DT_API dt_tensor *dt_mean(dt_tensor *x, dt_dims dims, bool keep);    /* floats; of nothing: NaN                    */
@@ -109,7 +109,7 @@ DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
 
 /* ---- products of matrices ---------------------------------------------------------------------------------------- *
  * Any dtype, operands alike; bf16 and f16 are summed in f32 and rounded once. A sum of no products is 0. NULL and
- * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                   */
+ * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                  */
 
 DT_API dt_tensor *dt_matmul(dt_tensor *a, dt_tensor *b);             /* [.. m,k] [.. k,n] -> [.. m,n]              */
 DT_API dt_tensor *dt_bmm(dt_tensor *a, dt_tensor *b);                /* [s,m,k] [s,k,n] -> [s,m,n]                 */
@@ -118,8 +118,8 @@ DT_API dt_tensor *dt_linear(dt_tensor *x, dt_tensor *w, dt_tensor *bias); /* [..
 DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
 
 /* ---- softmax and norms ------------------------------------------------------------------------------------------- *
- * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE: w is not the trailing
- * dims of x; DT_ERR_DTYPE. Collective.                                                                                */
+ * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE: w is not the
+ * trailing dims of x; DT_ERR_DTYPE. Collective. */
 
 DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);                 /* exp(x) over its sum along dim              */
 DT_API dt_tensor *dt_log_softmax(dt_tensor *x, int dim);             /* its log                                    */
@@ -130,7 +130,7 @@ DT_API dt_tensor *dt_layer_norm(dt_tensor *x, dt_tensor *w, dt_tensor *bias, dou
 
 /* ---- by number --------------------------------------------------------------------------------------------------- *
  * ids: integers of any dtype, numbers of the whole tensor from 0 on. NULL and DT_ERR_ARG: an id out of range, on every
- * rank that has it; DT_ERR_SHAPE; DT_ERR_DTYPE: ids that are no integers. Collective.                                 */
+ * rank that has it; DT_ERR_SHAPE; DT_ERR_DTYPE: ids that are no integers. Collective.                                */
 
 DT_API dt_tensor *dt_embedding(dt_tensor *table, dt_tensor *ids);    /* [v,h] [..] -> [.. h]                       */
 DT_API dt_tensor *dt_index_select(dt_tensor *x, int dim, dt_tensor *ids); /* slices along dim; ids: [n]            */
