@@ -14,6 +14,7 @@ typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j
     bool transposed;                   /* b is [n, k], row-major; else [k, n]                                      */
     int64_t add_row, add_column;       /* its steps, in elements                                                   */
     void *c;                           /* row-major                                                                */
+    int ranks;                         /* of the run: a library's threads are shared among them                    */
 } dti_product;
 
 /* The reference. false: no memory. */
