@@ -83,7 +83,8 @@ static dt_status derive_index(dt_context *ctx, const void *attributes, const dt_
     const dti_along *along = attributes;
     (void)n;
     if (shapes[0].dim[along->dim] == 0)
-        return dt_context_fail(ctx, DT_ERR_SHAPE, "argmax, argmin: expected an element in dim %d, got none", along->dim);
+        return dt_context_fail(ctx, DT_ERR_SHAPE, "argmax, argmin: expected an element in dim %d, got none",
+                               along->dim);
     return write_rule(&(dt_dims){ 1, { along->dim } }, along->keep, &shapes[0], "!", out);
 }
 

@@ -29,6 +29,12 @@ dt_status dti_cpu_log_softmax(const dt_call *call);
 /* Over the trailing dims that w has: x, w; x, w, b?. They keep 1/rms; mean, 1/deviation. */
 dt_status dti_cpu_rms_norm(const dt_call *call);
 dt_status dti_cpu_layer_norm(const dt_call *call);
+/* index.c: numbers count in the whole tensor; what another rank holds gives -0. */
+dt_status dti_cpu_embedding(const dt_call *call);
+dt_status dti_cpu_index_select(const dt_call *call);
+dt_status dti_cpu_gather(const dt_call *call);
+dt_status dti_cpu_scatter_add(const dt_call *call);
+dt_status dti_cpu_one_hot(const dt_call *call);
 /* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);
 dt_status dti_cpu_linear(const dt_call *call);

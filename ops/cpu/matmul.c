@@ -27,8 +27,9 @@ static int64_t count(const dt_part *x, int dims)
     return n;
 }
 
-static dt_status run(const dt_call *call, const dti_product *p)
+static dt_status run(const dt_call *call, dti_product *p)
 {
+    p->ranks = dt_rank_count(call->ctx);
     if (p->m == 0 || p->n == 0) return DT_OK;
     if ((!p->a_transposed && dti_product_fast(p)) || dti_product_run(p)) return DT_OK;
     return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for its panels", call->op->head);

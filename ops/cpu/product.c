@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reference product: a block of rows of a as the dtype that sums, panels of b of DTI_LANES columns, tiles. What lies
- * beside the matrices is taken as zero, and not stored. */
+ * The reference product: a block of rows of a as the dtype that sums, panels of b of DTI_LANES columns, tiles. What
+ * lies beside the matrices is taken as zero, and not stored. */
 #include "ops/cpu/product.h"
 
 #include <stdlib.h>
@@ -101,13 +101,12 @@ static void store_row(const product *t, const char *sums, int64_t i, int64_t j, 
 
 static void run_tile(const product *t, const char *a, int64_t i, int rows, int64_t j, int64_t columns)
 {
-    const void *row[DTI_TILE_ROWS];
+    const void *row[DTI_TILE_ROWS], *panel = t->panel;
     tile sums;
     for (int r = 0; r < rows; r++) row[r] = a + (size_t)(r * t->p->k) * t->sum_bytes;
-    if (t->sum == DT_F64) dti_tile_f64((const double *const *)row, (const double *)(void *)t->panel, t->p->k, rows, sums.f64);
-    if (t->sum == DT_F32) dti_tile_f32((const float *const *)row, (const float *)(void *)t->panel, t->p->k, rows, sums.f32);
-    if (t->sum == DT_I64)
-        dti_tile_i64((const int64_t *const *)row, (const int64_t *)(void *)t->panel, t->p->k, rows, sums.i64);
+    if (t->sum == DT_F64) dti_tile_f64((const double *const *)row, panel, t->p->k, rows, sums.f64);
+    if (t->sum == DT_F32) dti_tile_f32((const float *const *)row, panel, t->p->k, rows, sums.f32);
+    if (t->sum == DT_I64) dti_tile_i64((const int64_t *const *)row, panel, t->p->k, rows, sums.i64);
     for (int r = 0; r < rows; r++)
         store_row(t, (const char *)&sums + (size_t)(r * DTI_LANES) * t->sum_bytes, i + r, j, columns);
 }
