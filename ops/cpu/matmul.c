@@ -27,10 +27,10 @@ static int64_t batch_at(const dt_part *x, const dt_part *y, int64_t i)
 
 static void multiply_f64(const product *p, const double *a, const double *b, double *c)
 {
+    for (int64_t i = 0; i < p->m * p->n; i++) c[i] = 0; /* where k is empty, too: its piece of a sum             */
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t k = 0; k < p->k; k++)
-            for (int64_t j = 0; j < p->n; j++)
-                c[i * p->n + j] = (k ? c[i * p->n + j] : 0) + a[i * p->k + k] * b[k * p->n + j];
+            for (int64_t j = 0; j < p->n; j++) c[i * p->n + j] += a[i * p->k + k] * b[k * p->n + j];
 }
 
 dt_status dti_cpu_matmul(const dt_call *call)
