@@ -31,7 +31,9 @@ static const int64_t profiles[][SIZES] = {
 };
 
 /* How operands broadcast over "..." of at least one dim. */
-typedef enum batch_pattern { BATCH_ALIKE, BATCH_LATER_SHORTER, BATCH_FIRST_STRETCHED, BATCH_BOTH_STRETCHED } batch_pattern;
+typedef enum batch_pattern {
+    BATCH_ALIKE, BATCH_LATER_SHORTER, BATCH_FIRST_STRETCHED, BATCH_BOTH_STRETCHED
+} batch_pattern;
 
 static const dt_dtype floats[] = { DT_F64, DT_F32, DT_F64, DT_BF16, DT_F64, DT_F16 };
 static const dt_dtype any[] = { DT_F64, DT_I64, DT_F32, DT_F64, DT_I32, DT_BF16, DT_F64, DT_U8, DT_F16, DT_BOOL };
@@ -39,14 +41,31 @@ static const value_kind kinds[] = { VALUES_EXACT, VALUES_EXACT, VALUES_ROUGH, VA
 static const double numbers[] = { -1.5, 0, 2, 0.5 };
 static const int64_t integers[] = { 1, 2, 0, -1, 3 };
 
-/* The one thing that rows do not say: where an op is defined. Integers without a line are indices below the first
- * letter's size. */
+enum { NUMBERS = -1 };                 /* in place of an operand: the attributes that are numbers                  */
+
+/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a line
+ * are indices below the first letter's size. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
+    { "div_scalar", NUMBERS, { true, 0.5, 4 } },
     { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } }, { "rsqrt", 0, { true, 0.5, 4 } },
     { "sqrt", 0, { true, 0.5, 4 } },
 };
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */
+
+static bool is_named(const dt_op *op, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(op->head, name, n) == 0 && op->head[n] == '(';
+}
+
+/* The line of the table for an operand, else not given. */
+static value_range domain_of(const dt_op *op, int operand)
+{
+    for (int i = 0; i < DT_COUNT(domains); i++)
+        if (domains[i].operand == operand && is_named(op, domains[i].op)) return domains[i].range;
+    return (value_range){ 0 };
+}
 
 typedef enum choice {                  /* what is chosen, from 0; attributes behind them                           */
     CHOOSE_PROFILE, CHOOSE_BATCH, CHOOSE_PATTERN, CHOOSE_DTYPE, CHOOSE_KIND, CHOOSE_ABSENT, CHOOSE_RANKS,
@@ -92,8 +111,9 @@ static dt_dtype draw_dtype(const drawing *d, int operand)
     switch (call_dtype_letter(d->op, operand)) {
     case 'i': return choose(d, CHOOSE_DTYPE, 2) ? DT_I32 : DT_I64;
     case 'b': return DT_BOOL;
-    default: return real ? floats[choose(d, CHOOSE_DTYPE, DT_COUNT(floats))] : any[choose(d, CHOOSE_DTYPE, DT_COUNT(any))];
+    default: break;
     }
+    return real ? floats[choose(d, CHOOSE_DTYPE, DT_COUNT(floats))] : any[choose(d, CHOOSE_DTYPE, DT_COUNT(any))];
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
@@ -182,6 +202,13 @@ static dt_shape draw_shape(int which, const dt_shape *first)
     return shape;
 }
 
+static double draw_number(const drawing *d, int what)
+{
+    value_range range = domain_of(d->op, NUMBERS);
+    if (!range.given) return numbers[choose(d, what, DT_COUNT(numbers))];
+    return range.low + (range.high - range.low) * choose(d, what, 4) / 4;
+}
+
 static void draw_attribute(drawing *d, int number, const dt_shape *first)
 {
     const dt_attribute *a = &d->op->attributes[number];
@@ -192,7 +219,7 @@ static void draw_attribute(drawing *d, int number, const dt_shape *first)
     case DT_ATTRIBUTE_DIM: *(int *)at = first->n ? choose(d, what, 2 * first->n) - first->n : 0; break;
     case DT_ATTRIBUTE_DIMS: *(dt_dims *)at = draw_dims(choose(d, what, 4), first->n); break;
     case DT_ATTRIBUTE_BOOL: *(bool *)at = choose(d, what, 2) != 0; break;
-    case DT_ATTRIBUTE_NUMBER: *(double *)at = numbers[choose(d, what, DT_COUNT(numbers))]; break;
+    case DT_ATTRIBUTE_NUMBER: *(double *)at = draw_number(d, what); break;
     case DT_ATTRIBUTE_DTYPE: *(dt_dtype *)at = any[choose(d, what, DT_COUNT(any))]; break;
     default: *(dt_shape *)at = draw_shape(choose(d, what, 3), first); break;
     }
@@ -276,17 +303,10 @@ int64_t call_count(const op_call *call, int operand)
     return n;
 }
 
-static bool is_named(const dt_op *op, const char *name)
-{
-    size_t n = strlen(name);
-    return strncmp(op->head, name, n) == 0 && op->head[n] == '(';
-}
-
 static value_range range_of(const drawing *d, int operand)
 {
-    for (int i = 0; i < DT_COUNT(domains); i++)
-        if (domains[i].operand == operand && is_named(d->op, domains[i].op)) return domains[i].range;
-    if (call_dtype_letter(d->op, operand) != 'i') return (value_range){ 0 };
+    value_range range = domain_of(d->op, operand);
+    if (range.given || call_dtype_letter(d->op, operand) != 'i') return range;
     return (value_range){ true, 0, (double)d->propagation.bound.letter[0].size - 1 };
 }
 
@@ -309,7 +329,7 @@ static void call_fini(op_call *call)
     for (int i = 0; i < CALL_OPERANDS; i++) free(call->values[i]);
     for (int r = 0; r < CALL_RESULTS; r++) {
         free(call->result[r].values);
-        free(call->result[r].magnitude);
+        for (int padded = 0; padded < 2; padded++) free(call->result[r].magnitude[padded]);
     }
 }
 
@@ -334,17 +354,24 @@ static dt_tensor *tensor_of(const drawing *d, int operand, const double *values)
     return x;
 }
 
-/* The op on values with signs[i] times their magnitude; signs NULL: as they are. */
-static bool run(const drawing *d, const int *signs, const void *attributes, dt_tensor **result)
+/* Values as they are, or with these signs and this much larger. */
+typedef struct changed { int signs[CALL_OPERANDS]; double pad; } changed;
+
+static double value_of(const drawing *d, int operand, int64_t e, const changed *as)
+{
+    double value = d->call.values[operand][e];
+    bool number = d->call.form[operand].dtype != DT_BOOL && call_dtype_letter(d->op, operand) != 'i';
+    return as && number ? as->signs[operand] * (fabs(value) + as->pad) : value;
+}
+
+static bool run(const drawing *d, const changed *as, const void *attributes, dt_tensor **result)
 {
     dt_tensor *x[CALL_OPERANDS] = { NULL };
     for (int i = 0; i < d->call.n; i++) {
         if (!d->specs[i]) continue;
         int64_t n = call_count(&d->call, i);
         double *values = malloc((size_t)(n + 1) * sizeof *values);
-        for (int64_t e = 0; values && e < n; e++)
-            values[e] = signs && call_dtype_letter(d->op, i) != 'i' ? signs[i] * fabs(d->call.values[i][e])
-                                                                     : d->call.values[i][e];
+        for (int64_t e = 0; values && e < n; e++) values[e] = value_of(d, i, e, as);
         x[i] = values ? tensor_of(d, i, values) : NULL;
         free(values);
     }
@@ -360,8 +387,7 @@ static bool keep_results(drawing *d, dt_tensor *const *y)
         out->count = dti_part_count(spec, 0);
         size_t bytes = (size_t)out->count * dt_dtype_bytes(out->dtype);
         out->values = malloc(bytes + 1);
-        out->magnitude = calloc((size_t)out->count + 1, sizeof *out->magnitude);
-        if (!out->values || !out->magnitude || dt_tensor_to_host(y[r], -1, out->values, bytes)) return false;
+        if (!out->values || dt_tensor_to_host(y[r], -1, out->values, bytes)) return false;
     }
     return true;
 }
@@ -388,35 +414,39 @@ static double number_at(const call_result *result, const void *values, int64_t e
     return dti_number_get(result->dtype, (const char *)values + e * (int64_t)dt_dtype_bytes(result->dtype));
 }
 
+static bool measure(call_result *out, int padded, dt_tensor *y)
+{
+    size_t bytes = (size_t)out->count * dt_dtype_bytes(out->dtype);
+    char *raw = malloc(bytes + 1);
+    double *magnitude = out->magnitude[padded] = malloc(((size_t)out->count + 1) * sizeof *magnitude);
+    bool told = raw && magnitude && (!y || dt_tensor_to_host(y, -1, raw, bytes) == DT_OK);
+    double most = 1;
+    for (int64_t e = 0; e < out->count && told; e++) {
+        magnitude[e] = fabs(number_at(out, y ? raw : out->values, e));
+        if (isfinite(magnitude[e]) && magnitude[e] + 1 > most) most = magnitude[e] + 1;
+    }
+    for (int64_t e = 0; e < out->count && told && !y; e++) magnitude[e] = most;
+    free(raw);
+    return told;
+}
+
 /* What a result is the sum of, in size: for a polynomial the op itself on magnitudes; else nothing says, and it is the
  * largest finite element and 1. */
-static bool keep_magnitudes(drawing *d)
+static bool keep_magnitudes(drawing *d, int padded)
 {
-    int signs[CALL_OPERANDS];
+    changed as = { .pad = padded ? VALUE_PAD : 0 };
     _Alignas(16) unsigned char attributes[DT_MAX_ATTRIBUTE_BYTES];
     dt_tensor *y[CALL_RESULTS] = { NULL };
-    bool polynomial = d->asking.rule.monomial_count && find_signs(&d->asking.rule, signs);
     memcpy(attributes, d->call.attributes, sizeof attributes);
     for (int i = 0; i < d->op->attribute_count; i++) {
         if (d->op->attributes[i].kind != DT_ATTRIBUTE_NUMBER) continue;
         double *number = (double *)(void *)(attributes + d->op->attributes[i].offset);
         *number = fabs(*number);
     }
-    if (polynomial && !run(d, signs, attributes, y)) return false;
-    for (int r = 0; r < d->call.result_count; r++) {
-        call_result *out = &d->call.result[r];
-        double most = 1;
-        size_t bytes = (size_t)out->count * dt_dtype_bytes(out->dtype);
-        char *raw = malloc(bytes + 1);
-        if (!raw || (polynomial && dt_tensor_to_host(y[r], -1, raw, bytes))) return free(raw), false;
-        for (int64_t e = 0; e < out->count; e++) {
-            double value = fabs(number_at(out, polynomial ? raw : out->values, e));
-            out->magnitude[e] = value;
-            if (isfinite(value) && value + 1 > most) most = value + 1;
-        }
-        for (int64_t e = 0; e < out->count && !polynomial; e++) out->magnitude[e] = most;
-        free(raw);
-    }
+    if (d->asking.rule.monomial_count && find_signs(&d->asking.rule, as.signs) && !run(d, &as, attributes, y))
+        return false;
+    for (int r = 0; r < d->call.result_count; r++)
+        if (!measure(&d->call.result[r], padded, y[r])) return false;
     return true;
 }
 
@@ -432,7 +462,8 @@ static bool compute(drawing *d)
     if (d->call.result_count > CALL_RESULTS) d->call.result_count = CALL_RESULTS;
     for (int i = 0; i < d->call.n; i++)
         if (d->call.form[i].dtype && !fill(d, i)) return false;
-    if (run(d, NULL, d->call.attributes, y) && keep_results(d, y) && keep_magnitudes(d)) return true;
+    if (run(d, NULL, d->call.attributes, y) && keep_results(d, y) && keep_magnitudes(d, 0) && keep_magnitudes(d, 1))
+        return true;
     expect(is_refusal(dt_context_status(d->ctx)), "%s on one rank: %s", d->op->head, dt_context_error(d->ctx));
     return false;
 }

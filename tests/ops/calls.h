@@ -14,7 +14,7 @@ typedef struct call_result {
     dt_dtype dtype;
     int64_t count;
     void *values;                      /* of one rank                                                              */
-    double *magnitude;                 /* per element, of what it is the sum of                                    */
+    double *magnitude[2];              /* per element, of what it is the sum of; [1]: where operands are, too      */
 } call_result;
 
 typedef struct op_call {

@@ -256,11 +256,33 @@ static place place_of(const strategies *s, int operand, dti_place from)
     return p;
 }
 
+/* Averages of integers are reduced first, and extremes where numbers wrap. */
+static bool is_reduced_first(const op_call *call, const strategies *s, int strategy)
+{
+    for (int i = 0; i < call->n; i++) {
+        dti_place p = s->at[strategy].operand[i];
+        if (call->form[i].dtype < DT_I64 || p.what != DTI_PLACE_P) continue;
+        if (p.kind == DTI_AVG || (p.kind != DTI_SUM && s->asking.rule.monomial_count)) return true;
+    }
+    return false;
+}
+
+/* P(max) along one mesh dim and P(sum) along the other are no result. */
+static bool is_free(const op_call *call, const strategies *s, int first, int second)
+{
+    for (int r = 0; r < s->asking.rule.result_count; r++) {
+        dti_place a = s->at[first].result[r], b = s->at[second].result[r];
+        if (a.what == DTI_PLACE_P && b.what == DTI_PLACE_P
+            && !dti_partial_mixes((dti_partial)a.kind, (dti_partial)b.kind)) return false;
+    }
+    return !is_reduced_first(call, s, first) && !is_reduced_first(call, s, second);
+}
+
 static void put_pair(const op_call *call, dt_mesh *mesh, const strategies *s, int first, int second,
                      placed_list *list)
 {
     placed *p = more(list);
-    if (p) p->free = true;
+    if (p) p->free = is_free(call, s, first, second);
     for (int i = 0; p && i < call->n; i++) {
         place along[MESH_DIMS] = { { 0 } };
         if (call->form[i].dtype) {

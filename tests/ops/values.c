@@ -46,10 +46,18 @@ bool value_splits(const value_split *split)
     return split->exact || split->averaged <= 2; /* three times a number is rounded                            */
 }
 
+/* Of integers: what the average rounds away, too. */
+static double average_part(const value_split *split, double value, int i, uint64_t seed)
+{
+    double more = below(seed, 12, split->count), sign = value < 0 ? -1 : 1;
+    if (split->dtype == DT_BOOL) return value;
+    return value + (i == 0 ? sign * more : 0);
+}
+
 static double sum_part(const value_split *split, double value, int i, uint64_t seed)
 {
     int owner = below(seed, 11, split->count / split->averaged);
-    if (split->averaged > 1 && is_integer(split->dtype)) return value; /* averages of integers are copies          */
+    if (split->averaged > 1 && is_integer(split->dtype)) return average_part(split, value, i, seed);
     if (split->dtype == DT_BOOL)                                        /* a sum of bools is their or               */
         return value != 0 && (i == owner || below(seed, 100 + (uint64_t)i, 2));
     if (!split->exact || (value == 0 && signbit(value))) return i / split->averaged == owner ? value : -0.0;

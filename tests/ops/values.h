@@ -20,6 +20,8 @@ typedef struct value_range { bool given; double low, high; } value_range; /* not
 /* An element of a dtype; *seed* tells elements apart. */
 double value_draw(value_kind kind, dt_dtype dtype, value_range range, uint64_t seed);
 
+enum { VALUE_PAD = 10 };               /* up to 6 ranks                                                            */
+
 typedef struct value_split {           /* how ranks hold a partial element                                          */
     dti_partial kind;                  /* DTI_SUM where sum and avg mix                                             */
     int count, averaged;               /* contributions; how many of them are averaged: the product of those dims   */
@@ -29,7 +31,7 @@ typedef struct value_split {           /* how ranks hold a partial element      
 
 /* Can contributions be found whose combination is the value, bit for bit? */
 bool value_splits(const value_split *split);
-/* Contribution i of a value. */
+/* Contribution i of a value. What is summed or averaged is at most VALUE_PAD larger in all than the value. */
 double value_part(const value_split *split, double value, int i, uint64_t seed);
 
 #endif
