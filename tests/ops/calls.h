@@ -6,7 +6,7 @@
 #define OPS_CALLS_H
 
 #include "ops/row.h"
-#include "values.h"
+#include "elements.h"
 
 enum { CALL_OPERANDS = 4, CALL_RESULTS = 4 };
 

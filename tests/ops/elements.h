@@ -2,8 +2,8 @@
  *
  * Elements of operands, and what ranks hold of an element that is partial. All are functions of numbers, so that every
  * rank makes its own part and nothing is sent. */
-#ifndef OPS_VALUES_H
-#define OPS_VALUES_H
+#ifndef OPS_ELEMENTS_H
+#define OPS_ELEMENTS_H
 
 #include "placements/layout.h"
 
