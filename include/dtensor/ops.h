@@ -82,10 +82,43 @@ DT_API dt_tensor *dt_masked_fill(dt_tensor *x, dt_tensor *mask, double value);
  * summand rounded by itself, but where the dtype's range is smaller. */
 DT_API dt_tensor *dt_cast(dt_tensor *x, dt_dtype dtype);
 
-DT_API dt_tensor *dt_sum(dt_tensor *x, dt_dims dims, bool keep);
-DT_API dt_tensor *dt_mean(dt_tensor *x, dt_dims dims, bool keep);
+/* ---- over dims --------------------------------------------------------------------------------------------------- *
+ * dims: DT_DIMS(-1), DT_ALL. keep: they stay, with size 1. Floats are summed in f64 and rounded once, integers wrap, a
+ * sum of bools is their or. NULL and DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_DTYPE: not floats where
+ * floats are due. Collective.                                                                                         */
+
+DT_API dt_tensor *dt_sum(dt_tensor *x, dt_dims dims, bool keep);     /* of nothing: 0                              */
+DT_API dt_tensor *dt_mean(dt_tensor *x, dt_dims dims, bool keep);    /* floats; of nothing: NaN                    */
+DT_API dt_tensor *dt_prod(dt_tensor *x, dt_dims dims, bool keep);    /* of nothing: 1                              */
+/* The largest, the smallest; NaN where there is one; -0 is less than 0. Of nothing: the least, the largest number. */
+DT_API dt_tensor *dt_max(dt_tensor *x, dt_dims dims, bool keep);
+DT_API dt_tensor *dt_min(dt_tensor *x, dt_dims dims, bool keep);
+/* Of bools: is one true, are all? */
+DT_API dt_tensor *dt_any(dt_tensor *x, dt_dims dims, bool keep);
+DT_API dt_tensor *dt_all(dt_tensor *x, dt_dims dims, bool keep);
+/* Floats: log of the sum of exp, without overflow between; root of the sum of squares. */
+DT_API dt_tensor *dt_logsumexp(dt_tensor *x, dt_dims dims, bool keep);
+DT_API dt_tensor *dt_norm(dt_tensor *x, dt_dims dims, bool keep);
+/* Floats: squared distances from the mean, summed and divided by their count less the correction, 1 for a sample; NaN
+ * where that leaves none. */
+DT_API dt_tensor *dt_var(dt_tensor *x, dt_dims dims, int64_t correction, bool keep);
+/* Where along one dim the largest, the smallest is, i64: the first of several, the first NaN where there is one.
+ * DT_ERR_SHAPE: the dim is empty. */
+DT_API dt_tensor *dt_argmax(dt_tensor *x, int dim, bool keep);
+DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
+
+/* ---- products of matrices ---------------------------------------------------------------------------------------- *
+ * Any dtype, operands alike; bf16 and f16 are summed in f32 and rounded once. A sum of no products is 0. NULL and
+ * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                   */
+
 DT_API dt_tensor *dt_matmul(dt_tensor *a, dt_tensor *b);             /* [.. m,k] [.. k,n] -> [.. m,n]              */
+DT_API dt_tensor *dt_bmm(dt_tensor *a, dt_tensor *b);                /* [s,m,k] [s,k,n] -> [s,m,n]                 */
 DT_API dt_tensor *dt_linear(dt_tensor *x, dt_tensor *w, dt_tensor *bias); /* [.. k] [n,k] [n]? -> [.. n]           */
+/* c plus the product: [n], [m,n], [1,n], [m,1] or a scalar, [m,k], [k,n] -> [m,n]. */
+DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
+
+/* ---- the others -------------------------------------------------------------------------------------------------- */
+
 DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);
 DT_API dt_tensor *dt_rms_norm(dt_tensor *x, dt_tensor *w, double eps); /* over the trailing dims w has              */
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
