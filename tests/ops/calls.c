@@ -36,19 +36,21 @@ typedef enum batch_pattern {
 } batch_pattern;
 
 static const dt_dtype floats[] = { DT_F64, DT_F32, DT_F64, DT_BF16, DT_F64, DT_F16 };
-static const dt_dtype any[] = { DT_F64, DT_I64, DT_F32, DT_F64, DT_I32, DT_BF16, DT_F64, DT_U8, DT_F16, DT_BOOL };
+static const dt_dtype any[] = {
+    DT_F64, DT_I64, DT_F32, DT_F64, DT_I32, DT_BF16, DT_F64, DT_U8, DT_F16, DT_BOOL,
+};
 static const value_kind kinds[] = { VALUES_EXACT, VALUES_EXACT, VALUES_ROUGH, VALUES_SPECIAL };
 static const double numbers[] = { -1.5, 0, 2, 0.5 };
 static const int64_t integers[] = { 1, 2, 0, -1, 3 };
 
 enum { NUMBERS = -1 };                 /* in place of an operand: the attributes that are numbers                  */
 
-/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a line
- * are indices below the first letter's size. */
+/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a
+ * line are indices below the first letter's size. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
     { "div_scalar", NUMBERS, { true, 0.5, 4 } },
-    { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } }, { "rsqrt", 0, { true, 0.5, 4 } },
-    { "sqrt", 0, { true, 0.5, 4 } },
+    { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } },
+    { "rsqrt", 0, { true, 0.5, 4 } }, { "sqrt", 0, { true, 0.5, 4 } },
 };
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contributions of a sum are small halves, the last makes up the value; of a product powers of two and signs; of max and
- * min one rank has the value, others something on the right side of it. */
+ * Contributions of a sum are small halves, the last makes up the value; of a product powers of two and signs; of max
+ * and min one rank has the value, others something on the right side of it. */
 #include "elements.h"
 
 #include <math.h>

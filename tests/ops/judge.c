@@ -200,7 +200,8 @@ static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const place
     p->at = *at;
     if (!propagate(mesh, p, specs, s) || !(d = dti_dispatch_get(mesh->ctx, call->op, specs, call->n, &s->attributes)))
         wrong(j, p, "propagation: %s", dt_context_error(mesh->ctx));
-    else if (!is_kept(d, &s->propagation.answer[0])) wrong(j, p, "remembered otherwise, or no spec: %s", d->result[0]->text);
+    else if (!is_kept(d, &s->propagation.answer[0]))
+        wrong(j, p, "remembered otherwise, or no spec: %s", d->result[0]->text);
     else if (promise_answer(j, p, specs, &s->propagation.answer[0], d)) {
         call_dry(j, mesh->ctx, p, specs);
         j->count++;
@@ -283,9 +284,10 @@ static void fill_run(const dti_part_run *run, void *arg)
 
 static int contribution_of(const dt_spec *spec)
 {
+    const dt_mesh *mesh = spec->mesh;
     int at = 0;
-    for (int m = 0; m < spec->mesh->dim_count; m++)
-        if (spec->form.partial[m]) at = at * spec->mesh->dims[m].size + dti_mesh_coord_of(spec->mesh, m, spec->mesh->ctx->rank);
+    for (int m = 0; m < mesh->dim_count; m++)
+        if (spec->form.partial[m]) at = at * mesh->dims[m].size + dti_mesh_coord_of(mesh, m, mesh->ctx->rank);
     return at;
 }
 
