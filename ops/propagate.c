@@ -88,18 +88,50 @@ static int factor_of(const dti_bound *bound, const dti_bound_dims *dims, int fir
     return factor == letter->first && end - first == letter->count ? letter->whole : FOREIGN;
 }
 
-/* Which bound factor each factor of a given dim is. */
-static void match_dim(const dti_bound *bound, const dti_form *form, const dti_bound_dims *dims, int d, int16_t *factors)
+/* The mesh dims that split one factor of a given form, which is the refined factors first .. end - 1. Where these are
+ * of several letters, they were joined because the cuts are the same: mesh dims split the first of them into equal
+ * pieces, and when those are single the next. */
+static void place_splits(search *s, int i, int f, const dti_bound_dims *dims, int first, int end)
 {
+    const dti_form *form = &s->ask->operand[i]->form;
+    int factor = factor_of(&s->out->bound, dims, first, end), at = first;
+    int64_t pieces = 1;
+    for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++) {
+        int m = form->split[k], own = factor;
+        if (factor == FOREIGN) {
+            for (; at < end - 1 && dims->form.size[at] == pieces; at++) pieces = 1;
+            pieces *= s->mesh->dims[m].size;
+            bool equal = at == end - 1 || dims->form.size[at] % pieces == 0;
+            own = equal && dims->factor[at] >= 0 ? dims->factor[at] : FOREIGN;
+        }
+        s->given[i][m] = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)own };
+    }
+}
+
+static void place_foreign(search *s, int i, int f)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
+    for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++)
+        s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = FOREIGN };
+}
+
+/* Each factor of a given dim is one or several of the refined ones. One that is cut otherwise is none, and nothing
+ * behind it is told, either. */
+static void place_dim(search *s, int i, const dti_bound_dims *dims, int d)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
     int at = dims->form.factor_first[d], end = dims->form.factor_first[d + 1];
     for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
         int first = at;
-        int64_t size = 1;
-        while (at < end && size < form->size[f]) size *= dims->form.size[at++];
-        if (at == first && at < end && form->size[f] <= 1) at++;
-        bool fits = size == form->size[f] && at > first;
-        factors[f] = (int16_t)(fits ? factor_of(bound, dims, first, at) : FOREIGN);
-        if (!fits && size != form->size[f]) at = end; /* cut otherwise: nothing behind it is told, either          */
+        int64_t size = 1, due = form->size[f];
+        while (at < end && size != due && (size < due || due == 0)) size *= dims->form.size[at++];
+        if (at == first && at < end && due == 1) size = dims->form.size[at++];
+        if (size == due && at > first) {
+            place_splits(s, i, f, dims, first, at);
+            continue;
+        }
+        place_foreign(s, i, f);
+        at = end;
     }
 }
 
@@ -107,16 +139,11 @@ static void place_operand(search *s, int i)
 {
     const dti_form *form = &s->ask->operand[i]->form;
     dti_bound_dims dims;
-    int16_t factors[DT_MAX_FACTORS];
     dti_bound_operand(s->rule, &s->out->bound, i, 0, &dims);
     s->elements[i] = 1;
     for (int d = 0; d < form->dim_count; d++) {
-        match_dim(&s->out->bound, form, &dims, d, factors);
-        for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
-            s->elements[i] *= form->size[f];
-            for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++)
-                s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = factors[f] };
-        }
+        s->elements[i] *= dti_form_dim(form, d);
+        place_dim(s, i, &dims, d);
     }
     for (int m = 0; m < s->mesh->dim_count; m++)
         if (form->partial[m]) s->given[i][m] = (dti_place){ .what = DTI_PLACE_P, .kind = form->partial[m] };
@@ -202,7 +229,8 @@ static uint8_t kinds_of(const search *s, int i, int m)
     dti_place given = s->given[i][m];
     if (given.what != DTI_PLACE_P) return 0;
     bool reduced_first = given.kind == DTI_AVG || (given.kind != DTI_SUM && s->rule->monomial_count);
-    return reduced_first && is_integer(s->ask->operand[i]) ? 0 : (uint8_t)(1 << given.kind);
+    if (reduced_first && is_integer(s->ask->operand[i])) return 0;
+    return (uint8_t)(1 << given.kind);
 }
 
 static void find_candidates(search *s, int m)
@@ -409,19 +437,29 @@ static bool splits(const dti_strategy *strategy, int operands, int factor)
     return split;
 }
 
-/* The mesh dims that split a bound factor, in order. */
+/* Those of a factor's mesh dims that split an operand there, too, in its order. */
+static void add_own(const search *s, const dti_strategy *along, int operand, int factor, split_order *order)
+{
+    const dti_form *form = &s->ask->operand[operand]->form;
+    for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
+        int m = form->split[k];
+        if (s->given[operand][m].factor == factor && splits(&along[m], s->rule->operand_count, factor))
+            add_once(order, m);
+    }
+}
+
+/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the others. */
 static split_order order_of(const search *s, const dti_strategy *along, int factor)
 {
     split_order order = { 0 };
     int operands = s->rule->operand_count;
-    for (int i = 0; i < operands; i++) {
-        if (!is_present(s, i)) continue;
-        const dti_form *form = &s->ask->operand[i]->form;
-        for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
-            int m = form->split[k];
-            if (s->given[i][m].factor == factor && splits(&along[m], operands, factor)) add_once(&order, m);
-        }
+    for (int i = 0; i < operands && order.count < 2; i++) {
+        order.count = 0;
+        if (is_present(s, i)) add_own(s, along, i, factor, &order);
     }
+    if (order.count < 2) order.count = 0;
+    for (int i = 0; i < operands; i++)
+        if (is_present(s, i)) add_own(s, along, i, factor, &order);
     for (int m = 0; m < s->mesh->dim_count; m++)
         if (splits(&along[m], operands, factor)) add_once(&order, m);
     return order;
