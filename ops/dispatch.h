@@ -16,6 +16,7 @@ typedef struct dti_dispatch {
     size_t key_bytes;
     const unsigned char *key;
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
+    const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 
 /* What is remembered for a call, or made now. NULL and the error: see dt_apply. */
