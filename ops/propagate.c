@@ -94,8 +94,9 @@ static void match_dim(const dti_bound *bound, const dti_form *form, const dti_bo
     for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
         int first = at;
         int64_t size = 1;
-        while (at < end && size < form->size[f]) size *= dims->form.size[at++];
-        if (at == first && at < end && form->size[f] <= 1) at++;
+        bool empty = form->size[f] == 0;
+        while (at < end && (empty ? size > 0 : size < form->size[f])) size *= dims->form.size[at++];
+        if (at == first && at < end && form->size[f] == 1) at++;
         bool fits = size == form->size[f] && at > first;
         factors[f] = (int16_t)(fits ? factor_of(bound, dims, first, at) : FOREIGN);
         if (!fits && size != form->size[f]) at = end; /* cut otherwise: nothing behind it is told, either          */
