@@ -4,13 +4,16 @@
 #include "ops/cpu/kernels.h"
 #include "ops/tables.h"
 
+/* As large as it counts. */
+static int64_t times(int64_t a, int64_t b) { return b && a > INT64_MAX / b ? INT64_MAX : a * b; }
+
 /* Two operations per product that is summed: the elements of a, each times the columns of b. */
 static int64_t matmul_flops(const void *attributes, const dt_shape *in, int n)
 {
-    int64_t flops = 2 * in[1].dim[in[1].n - 1];
+    int64_t flops = times(2, in[1].dim[in[1].n - 1]);
     (void)attributes;
     (void)n;
-    for (int d = 0; d < in[0].n; d++) flops *= in[0].dim[d];
+    for (int d = 0; d < in[0].n; d++) flops = times(flops, in[0].dim[d]);
     return flops;
 }
 
