@@ -20,7 +20,7 @@
 
 enum { ROWS = 12, WIDE = 16, HIDDEN = 24 };        /* rows of x; columns of x and y; of h between them                */
 
-/* ---- what is computed --------------------------------------------------------------------------------------------- */
+/* ---- what is computed -------------------------------------------------------------------------------------------- */
 
 /* The same numbers wherever they lie: a function of the place in the whole tensor. */
 static double number(int which, int64_t row, int64_t column)
@@ -66,7 +66,7 @@ static dt_tensor *matmul(dt_tensor *a, dt_tensor *b)
     return a && b ? dt_apply(dt_op_find("matmul"), (dt_tensor *[]){ a, b }, 2, NULL) : NULL;
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------------------------ */
+/* ---- what is shown ----------------------------------------------------------------------------------------------- */
 
 static void show(dt_context *ctx, const char *what, dt_tensor *x)
 {
@@ -98,7 +98,7 @@ static void check(dt_context *ctx, dt_mesh *mesh, dt_tensor *y)
     if (!close) dt_context_fail(ctx, DT_ERR_STATE, "another value than one rank computes");
 }
 
-/* ---- three ways --------------------------------------------------------------------------------------------------- */
+/* ---- three ways -------------------------------------------------------------------------------------------------- */
 
 static void megatron(dt_context *ctx, dt_mesh *mesh)
 {

@@ -6,8 +6,8 @@
 
 #include "tool.h"
 
-/* A context of as many ranks as `ranks` says, NULL: as the sizes of `mesh` multiply to. Another exit status than TOOL_OK:
- * it was said why. */
+/* A context of as many ranks as `ranks` says, NULL: as the sizes of `mesh` multiply to. Another exit status than
+ * TOOL_OK: it was said why. */
 int dry_begin(const char *command, const char *mesh, const char *ranks, dt_context **ctx);
 /* Say where the ranks stand, before the first plan; NULL: as they would. false: the context says why. */
 bool dry_topology(dt_context *ctx, const char *topology);

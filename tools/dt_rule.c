@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `dt rule`: which placements an op's operands take, and what its results are. It reads the line, asks what a call of
- * the row would ask, in a dry context, and makes the plans of what would move. Invariant: what it shows as taken is what
- * dt_apply takes. */
+ * the row would ask, in a dry context, and makes the plans of what would move. Invariant: what it shows as taken is
+ * what dt_apply takes. */
 #include "tool.h"
 
 #include <stdlib.h>
@@ -252,11 +252,11 @@ const tool_command dt_rule_command = {
     .arguments = "OP SPEC... [NAME=VALUE...]",
     .argument_count = 1,
     .argument_limit = 1 + DT_MAX_OPERANDS + DT_MAX_ATTRIBUTES,
-    .details = "A SPEC per operand, f32[64,512]@tp:S(1); \"-\" is an absent one, and so are those left out at the end.\n"
-               "Attributes are dim=1, dims=0,2, keep=true, value=-0.5, dtype=bf16, shape=2,3, as the op has them; those\n"
-               "left out are 0. dt info --ops lists the ops.\n"
-               "Bytes are what the busiest rank receives, by the plans that would run; of more than 1024 ranks that of\n"
-               "the busiest of each operand, added. Times are of moves and work, by the formulas that choose.\n",
+    .details = "A SPEC per operand, f32[64,512]@tp:S(1); \"-\" is an absent one, as are those left out at the end.\n"
+               "Attributes are dim=1, dims=0,2, keep=true, value=-0.5, dtype=bf16, shape=2,3, as the op has them;\n"
+               "those left out are 0. dt info --ops lists the ops.\n"
+               "Bytes are what the busiest rank receives, by the plans that would run; of more than 1024 ranks the\n"
+               "bytes of the busiest of each operand, added. Times are of moves and work, by the formulas that choose.\n",
     .options = options,
     .option_count = OPTION_COUNT,
     .run = rule_run,

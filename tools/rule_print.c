@@ -53,6 +53,13 @@ static int factor_at(const dti_bound *bound, const dti_bound_dims *dims, int d, 
     return dims->factor[first] == letter->first && letter->size == size ? letter->whole : -1;
 }
 
+static bool is_split(const dti_form *form, int factor, int m)
+{
+    for (int k = form->split_first[factor]; k < form->split_first[factor + 1]; k++)
+        if (form->split[k] == m) return true;
+    return false;
+}
+
 /* How an operand was placed along mesh dim m. false: by a factor that no letter has. */
 static bool given_place(const rule_report *r, int i, int m, dti_place *place)
 {
@@ -63,8 +70,7 @@ static bool given_place(const rule_report *r, int i, int m, dti_place *place)
     for (int d = 0; d < form->dim_count; d++) {
         int64_t before = 1;
         for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; before *= form->size[f++]) {
-            if (!memchr(form->split + form->split_first[f], m, (size_t)(form->split_first[f + 1] - form->split_first[f])))
-                continue;
+            if (!is_split(form, f, m)) continue;
             int factor = factor_at(&r->taken.bound, &dims, d, before, form->size[f]);
             *place = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
             return factor >= 0;
@@ -188,7 +194,7 @@ static void put_results(FILE *out, const void *arg)
 
 static void put_cost(FILE *out, const void *arg)
 {
-    const rule_way *way = arg;
+    const rule_way *way = &((const rule_report *)arg)->way;
     fprintf(out, "bytes\t%lld\treceived by the busiest rank\n", (long long)way->bytes);
     fprintf(out, "time\t%.3f\tus, moves and work, by the formulas that choose\n", (double)way->answer->ns / 1e3);
 }
@@ -235,13 +241,12 @@ typedef struct section { tool_put_fn put; const char *columns; } section;
 bool rule_print_text(FILE *out, const rule_report *r)
 {
     static const section sections[] = {
-        { put_op, "ll" }, { put_operand_rows, "lllrl" }, { put_results, "ll" }, { put_why, "lll" },
-        { put_others, "rrllllllllllllllllllllllllllllll" },
+        { put_op, "ll" }, { put_operand_rows, "lllrl" }, { put_results, "ll" }, { put_cost, "lrl" },
+        { put_why, "lll" }, { put_others, "rrllllllllllllllllllllllllllllll" },
     };
     for (int i = 0; i < DT_COUNT(sections); i++) {
         if (i) fputc('\n', out);
         if (!tool_put(out, sections[i].columns, sections[i].put, r)) return false;
-        if (sections[i].put == put_results && !(fputc('\n', out), tool_put(out, "lrl", put_cost, &r->way))) return false;
     }
     return true;
 }

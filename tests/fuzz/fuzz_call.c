@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls from any text: the first byte chooses the mesh; the lines behind it are an op, or head, rule and polynomial of a
- * row, then operands ("-" is an absent one) and attributes name=value, in any order. What is refused is refused in one
- * line. What is answered is legal along every mesh dim, keeps shapes and dtypes, and can be reached from what was given. */
+ * Calls from any text: the first byte chooses the mesh; the lines behind it are an op, or head, rule and polynomial of
+ * a row, then operands ("-" is an absent one) and attributes name=value, in any order. What is refused is refused in
+ * one line. What is answered is legal along every mesh dim, keeps shapes and dtypes, and can be reached from what was
+ * given. */
 #include "fuzz.h"
 
 #include <dtensor/plan.h>
