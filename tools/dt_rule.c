@@ -256,7 +256,8 @@ const tool_command dt_rule_command = {
                "Attributes are dim=1, dims=0,2, keep=true, value=-0.5, dtype=bf16, shape=2,3, as the op has them;\n"
                "those left out are 0. dt info --ops lists the ops.\n"
                "Bytes are what the busiest rank receives, by the plans that would run; of more than 1024 ranks the\n"
-               "bytes of the busiest of each operand, added. Times are of moves and work, by the formulas that choose.\n",
+               "bytes of the busiest of each operand, added. Times are of moves and work, by the formulas that\n"
+               "choose.\n",
     .options = options,
     .option_count = OPTION_COUNT,
     .run = rule_run,
