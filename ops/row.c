@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/number.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
@@ -91,20 +92,26 @@ static bool is_integer(dt_dtype dtype) { return dtype >= DT_I64 && dtype <= DT_U
 
 static const char *expected_dtype(char letter)
 {
-    return letter == 'f' ? "a float" : letter == 'i' ? "an integer" : letter == 'b' ? "bool" : "the same";
+    return letter == 'f' ? "a float" : letter == 'i' ? "an integer" : letter == 'n' ? "numbers" : "bool";
 }
 
 static bool takes(char letter, dt_dtype dtype)
 {
-    return letter == 'f' ? is_float(dtype) : letter == 'i' ? is_integer(dtype) : letter == 'b' ? dtype == DT_BOOL : true;
+    switch (letter) {
+    case 'f': return is_float(dtype);
+    case 'i': return is_integer(dtype);
+    case 'b': return dtype == DT_BOOL;
+    case 'n': return dtype != DT_BOOL;
+    default: return true;
+    }
 }
 
-/* Operands with one letter t or f are alike: the first of them is *common. */
+/* Operands with one letter t, n or f are alike: the first of them is *common. */
 static bool match_operand(dt_context *ctx, const dt_op *op, const dti_rule *rule, const dt_spec *const *in, int i,
                           char letter, int *common)
 {
     dt_dtype dtype = (dt_dtype)in[i]->form.dtype;
-    bool alike = letter == 't' || letter == 'f';
+    bool alike = letter == 't' || letter == 'n' || letter == 'f';
     if (!takes(letter, dtype)) {
         dti_fail(ctx, DT_ERR_DTYPE, "%s: expected %s for %s, got %s", op->head, expected_dtype(letter),
                  dti_rule_name(rule, i), in[i]->text);
@@ -128,7 +135,13 @@ static dt_dtype attribute_dtype(const dt_op *op, const dti_attributes *attribute
 
 static dt_dtype result_dtype(const dt_op *op, const dti_attributes *attributes, char letter, dt_dtype common)
 {
-    return letter == 'b' ? DT_BOOL : letter == 'i' ? DT_I64 : letter == 'd' ? attribute_dtype(op, attributes) : common;
+    switch (letter) {
+    case 'b': return DT_BOOL;
+    case 'i': return DT_I64;
+    case 'd': return attribute_dtype(op, attributes);
+    case 's': return dti_sum_dtype(common);
+    default: return common;
+    }
 }
 
 static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const *in, const dti_attributes *attributes,

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The attributes of the library's rows, as their fronts fill them and their kernels read them. No padding is left
+ * unnamed: calls are remembered by these bytes. */
+#ifndef DTI_OPS_ATTRIBUTES_H
+#define DTI_OPS_ATTRIBUTES_H
+
+#include <dtensor/op.h>
+
+typedef struct dti_map_numbers { double a, b; } dti_map_numbers; /* a value; clamp: min, max                       */
+
+typedef struct dti_cast { dt_dtype dtype, from; } dti_cast; /* from: of the operand; 0: not told                   */
+
+typedef struct dti_over {          /* reductions over dims                                                         */
+    dt_dims dims;
+    bool keep, zero[3];
+    int64_t correction;            /* of var: the count is divided by less                                         */
+} dti_over;
+
+typedef struct dti_along {         /* what happens along one dim                                                   */
+    int dim;
+    bool keep, zero[3];
+    int64_t size;                  /* of one_hot                                                                   */
+} dti_along;
+
+typedef struct dti_norm { double eps; } dti_norm;
+
+#endif
