@@ -19,20 +19,33 @@ static void put_attributes(FILE *out, const dt_op *op)
     if (op->attribute_count == 0) fputs("-", out);
 }
 
+/* A derived text may say more than the row's own. */
+static void put_text(FILE *out, const dt_op *op, const char *text, const char *otherwise)
+{
+    fprintf(out, "%s%s\t", or_else(text, op->derive ? "" : otherwise), op->derive ? text ? " *" : "*" : "");
+}
+
 static void put_ops(FILE *out, const void *arg)
 {
     (void)arg;
     fputs("op\trule\tpolynomial\tdtypes\tattributes\t\n", out);
     for (int i = 0; i < dt_op_count(); i++) {
         const dt_op *op = dt_op_at(i);
-        fprintf(out, "%s\t%s\t%s\t%s\t", op->head, or_else(op->rule, "by attributes"), or_else(op->polynomial, "none"),
-                or_else(op->dtypes, "t"));
+        fprintf(out, "%s\t", op->head);
+        put_text(out, op, op->rule, "->");
+        put_text(out, op, op->polynomial, "none");
+        fprintf(out, "%s\t", or_else(op->dtypes, "t"));
         put_attributes(out, op);
         fprintf(out, "\t%s\n", or_else(op->doc, ""));
     }
 }
 
-bool info_ops_text(FILE *out) { return tool_put(out, "llllll", put_ops, NULL); }
+bool info_ops_text(FILE *out)
+{
+    if (!tool_put(out, "llllll", put_ops, NULL)) return false;
+    fputs("\n*  attributes and shapes say more; dt rule shows what\n", out);
+    return true;
+}
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +69,7 @@ static void json_op(json *j, const dt_op *op)
     json_text(j, "name", name);
     json_text(j, "head", op->head);
     json_text(j, "rule", op->rule);
-    json_text(j, "polynomial", or_else(op->polynomial, "none"));
+    json_text(j, "polynomial", op->polynomial);
     json_text(j, "dtypes", op->dtypes);
     json_bool(j, "derived", op->derive != NULL);
     json_attributes(j, op);
