@@ -56,7 +56,7 @@ static int distance(const char *a, size_t n, const char *b, size_t m)
 static bool is_near(const char *name, const char *head)
 {
     size_t n = strlen(name), m = name_length(head);
-    return distance(name, n, head, m) <= 1 + (int)m / 4 || (n >= 2 && n < m && strncmp(name, head, n) == 0);
+    return distance(name, n, head, m) <= 1 + (int)m / 6 || (n >= 2 && n < m && strncmp(name, head, n) == 0);
 }
 
 static int fail_unknown(const char *command, const char *name)

@@ -98,7 +98,7 @@ typedef struct bad_row { const char *text; dt_status status; const char *says; }
 
 static const bad_row bad[] = {
     { "count=", DT_ERR_PARSE, "expected an integer, got the end at column 7" },
-    { "count=1.5", DT_ERR_PARSE, "expected the end, got \".5\" at column 8" },
+    { "count=1.5", DT_ERR_PARSE, "expected the end, got \".\" at column 8" },
     { "count=99999999999999999999", DT_ERR_PARSE, "at most 9223372036854775807" },
     { "dim=one", DT_ERR_PARSE, "expected an integer, got \"one\" at column 5" },
     { "dim=8", DT_ERR_ARG, "expected a dim in -8 .. 7 at column 5" },
