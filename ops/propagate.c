@@ -192,6 +192,35 @@ static bool moves_nothing(const search *s, int m, const dti_strategy *strategy)
     return true;
 }
 
+/* Where an operand is lifted to P(sum), or taken as it, that is what the kernel is given. */
+static dti_place used_place(const dti_strategy *strategy, int i)
+{
+    if ((strategy->lift | strategy->rescale) >> i & 1) return (dti_place){ .what = DTI_PLACE_P, .kind = DTI_SUM };
+    return strategy->operand[i];
+}
+
+static bool is_integer(dt_dtype dtype) { return dtype >= DT_I64 && dtype <= DT_BOOL; }
+
+/* One redistribution leads from P to P of a kind that mixes with it; of integers, of the same kind. */
+static bool is_reachable(const search *s, int m, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        dti_place given = s->given[i][m], used = used_place(strategy, i);
+        if (!is_present(s, i) || given.what != DTI_PLACE_P || used.what != DTI_PLACE_P) continue;
+        bool same = given.kind == used.kind, whole = is_integer((dt_dtype)s->ask->operand[i]->form.dtype);
+        if (!same && (whole || !dti_partial_mixes((dti_partial)given.kind, (dti_partial)used.kind))) return false;
+    }
+    return true;
+}
+
+static void keep_reachable(const search *s, int m, candidates *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->count; i++)
+        if (is_reachable(s, m, &c->strategy[i])) c->strategy[n++] = c->strategy[i];
+    c->count = n;
+}
+
 /* Those that move nothing to the front, otherwise in their order. */
 static void free_first(const search *s, int m, candidates *c)
 {
@@ -215,6 +244,7 @@ static void find_candidates(search *s, int m)
     }
     candidates *c = &s->dim[m];
     c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
+    keep_reachable(s, m, c);
     free_first(s, m, c);
 }
 
@@ -271,6 +301,29 @@ static bool splits_agree(const search *s, uint64_t *whole)
     return (*whole & parts) == 0;
 }
 
+/* One more place of a tensor; *kind is of those that were P. false: they do not mix. */
+static bool add_kind(dti_place place, int *kind)
+{
+    if (place.what != DTI_PLACE_P) return true;
+    if (*kind && !dti_partial_mixes((dti_partial)*kind, (dti_partial)place.kind)) return false;
+    *kind = place.kind;
+    return true;
+}
+
+/* What is P along several mesh dims is P of kinds that mix: the largest of sums is not the sum of largest ones. */
+static bool kinds_agree(const search *s)
+{
+    int operand[DTI_MAX_OPERANDS] = { 0 }, result[DTI_MAX_RESULTS] = { 0 };
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        for (int i = 0; i < s->rule->operand_count; i++)
+            if (!add_kind(used_place(strategy, i), &operand[i])) return false;
+        for (int r = 0; r < s->rule->result_count; r++)
+            if (!add_kind(strategy->result[r], &result[r])) return false;
+    }
+    return true;
+}
+
 static bool is_better(const assignment *a, const assignment *b)
 {
     if (a->wasteful != b->wasteful) return b->wasteful;
@@ -299,7 +352,7 @@ static assignment price(const search *s)
 static void consider(search *s)
 {
     uint64_t whole;
-    if (!splits_agree(s, &whole)) return;
+    if (!splits_agree(s, &whole) || !kinds_agree(s)) return;
     assignment a = price(s);
     int at = s->best_count;
     while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
@@ -328,16 +381,26 @@ static int64_t combinations(const search *s)
     return n;
 }
 
-/* Settle one dim after the other. */
-static void settle(search *s)
+static bool is_whole(const search *s, const dti_strategy *strategy)
+{
+    bool whole = strategy->fresh.what == DTI_PLACE_R;
+    for (int i = 0; i < s->rule->operand_count; i++) whole &= strategy->operand[i].what == DTI_PLACE_R;
+    return whole;
+}
+
+/* Settle one dim after the other, from the first strategies, or from those that leave all whole: these always agree. */
+static void settle(search *s, bool from_whole)
 {
     memset(s->chosen, 0, sizeof s->chosen);
+    for (int m = 0; m < s->mesh->dim_count && from_whole; m++)
+        while (!is_whole(s, &s->dim[m].strategy[s->chosen[m]])) s->chosen[m]++;
     for (int m = 0; m < s->mesh->dim_count; m++) {
+        int begin = s->chosen[m];
         for (int i = 0; i < s->dim[m].tried; i++) {
             s->chosen[m] = i;
             consider(s);
         }
-        s->chosen[m] = s->best_count ? s->best[0].chosen[m] : 0;
+        s->chosen[m] = s->best_count ? s->best[0].chosen[m] : begin;
     }
 }
 
@@ -348,7 +411,8 @@ static void try_all(search *s, bool free_alone)
     for (int m = 0; m < s->mesh->dim_count; m++)
         s->dim[m].tried = free_alone && s->dim[m].free_count ? s->dim[m].free_count : s->dim[m].count;
     if (combinations(s) > MAX_TRIED) {
-        settle(s);
+        settle(s, false);
+        if (s->best_count == 0) settle(s, true);
         return;
     }
     memset(s->chosen, 0, sizeof s->chosen);
@@ -412,13 +476,6 @@ static const dt_spec *spec_of(const search *s, const dti_strategy *along, const 
     for (int m = 0; m < s->mesh->dim_count; m++)
         form->partial[m] = places[m].what == DTI_PLACE_P ? places[m].kind : 0;
     return dti_spec_intern(s->out->mesh, form);
-}
-
-/* Where an operand is lifted to P(sum), or taken as it, that is what the kernel is given. */
-static dti_place used_place(const dti_strategy *strategy, int i)
-{
-    if ((strategy->lift | strategy->rescale) >> i & 1) return (dti_place){ .what = DTI_PLACE_P, .kind = DTI_SUM };
-    return strategy->operand[i];
 }
 
 static bool make_specs(const search *s, uint64_t whole, dti_answer *answer)
