@@ -123,7 +123,8 @@ static void look_along(const rule_report *r, int m, along *a)
     if (!a->moves || !said) return;
     dti_pen before = { a->given, ROOM, 0 }, refusal = { a->refusal, ROOM, 0 };
     put_operands(&before, r, &given);
-    if (dti_partial_decide(&r->asking.rule, bound, &given, &refusal)) strcpy(a->refusal, "it would do, at more cost");
+    if (dti_partial_decide(&r->asking.rule, bound, &given, &refusal))
+        strcpy(a->refusal, "by itself it would do: it does not fit the other mesh dims, or costs more");
 }
 
 typedef void (*along_fn)(const along *a, void *arg);

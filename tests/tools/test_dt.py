@@ -139,6 +139,15 @@ RULES = [
     ("times a negative number", "tp=2", ["mul_scalar", "value=-2", "f32[4]@tp:P(max)"],
      {"outputs": ["f32[4]@tp:P(min)"], "polynomial": "x, falling"}),
     ("times nothing said, which is 0", "tp=2", ["mul_scalar", "f32[4]@tp:P(max)"], {"polynomial": "x"}),
+    # Kinds of P.
+    ("kinds that do not mix, on two mesh dims", "q=2,r=2", ["sub", "f32[6]@r:P", "f32[6]@q:P(max)"],
+     {"outputs": ["f32[6]@q:P(min),r:S(0)"], "why_not": "does not fit the other mesh dims", "bytes": 12}),
+    ("kinds that do not mix, on one", "tp=2", ["add", "f32[6]@tp:P(max)", "f32[6]@tp:P"],
+     {"used": ["f32[6]@tp:P(max)", "f32[6]"], "outputs": ["f32[6]@tp:P(max)"]}),
+    ("an average beside a sum", "tp=2", ["add", "f32[6]@tp:P(avg)", "f32[6]@tp:P"],
+     {"used": ["f32[6]@tp:P(sum)", "f32[6]@tp:P(sum)"], "outputs": ["f32[6]@tp:P(sum)"], "bytes": 0}),
+    ("of integers it is reduced", "tp=2", ["add", "i64[6]@tp:P(avg)", "i64[6]@tp:P"],
+     {"used": ["i64[6]@tp:P(avg)", "i64[6]"], "outputs": ["i64[6]@tp:P(avg)"]}),
     # A row of one's own.
     ("one's own", "tp=2", [*MINE, "f32[4,6]@tp:S(0)", "f32[4]@tp:S(0)"],
      {"op": "mine", "outputs": ["f32[4,6]@tp:S(0)"], "moves": [[], []], "rule": "m n, m -> m n", "polynomial": "x w"}),
