@@ -75,9 +75,9 @@ static const dti_map_row add_scalar = {
     .map = DTI_MAP_ADD_NUMBER, .numbers = true, .once = true,
 };
 static const dti_map_row sub_scalar = {
-    { .head = "sub_scalar(x)", .rule = single, .polynomial = "x - 1, rising", .dtypes = "n->n", .attributes = with_value,
-      .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x minus a number" },
+    { .head = "sub_scalar(x)", .rule = single, .polynomial = "x - 1, rising", .dtypes = "n->n",
+      .attributes = with_value, .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers),
+      .kernel = dti_cpu_map, .doc = "x minus a number" },
     .map = DTI_MAP_SUB_NUMBER, .numbers = true, .once = true,
 };
 static const dti_map_row mul_scalar = {
@@ -93,9 +93,9 @@ static const dti_map_row div_scalar = {
     .map = DTI_MAP_DIV_NUMBER, .numbers = true,
 };
 static const dti_map_row pow_scalar = {
-    { .head = "pow_scalar(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .attributes = with_value,
-      .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x to the power of a number" },
+    { .head = "pow_scalar(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f",
+      .attributes = with_value, .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers),
+      .kernel = dti_cpu_map, .doc = "x to the power of a number" },
     .map = DTI_MAP_POW_NUMBER, .numbers = true,
 };
 static const dti_map_row clamp = {

@@ -5,7 +5,9 @@
 
 #include "ops/tables.h"
 
-static const dt_op *const *const tables[] = { dti_ops_elementwise, dti_ops_reduce, dti_ops_matmul };
+static const dt_op *const *const tables[] = {
+    dti_ops_elementwise, dti_ops_reduce, dti_ops_matmul, dti_ops_normalize, dti_ops_index,
+};
 
 int dt_op_count(void)
 {

@@ -5,13 +5,39 @@
 #ifndef DTI_OPS_CPU_KERNELS_H
 #define DTI_OPS_CPU_KERNELS_H
 
-#include <dtensor/op.h>
+#include "ops/attributes.h"
 
 /* map.c: rows that are a dti_map_row. Sums and products in the sum dtype, smooth functions in f64, rounded once. */
 dt_status dti_cpu_map(const dt_call *call);
 /* The operand in the result's dtype. */
 dt_status dti_cpu_cast(const dt_call *call);
-/* matmul.c: sums in f32 for bf16 and f16, in i64 for small integers, else in the dtype; k ascending. */
+/* reduce.c: over the dims of a dti_over; a mean is the sum over the count of the whole tensor. */
+dt_status dti_cpu_sum(const dt_call *call);
+dt_status dti_cpu_mean(const dt_call *call);
+dt_status dti_cpu_max(const dt_call *call);
+dt_status dti_cpu_min(const dt_call *call);
+dt_status dti_cpu_prod(const dt_call *call);
+/* rows.c: reductions that want their dims whole, by a dti_over or a dti_along. */
+dt_status dti_cpu_logsumexp(const dt_call *call);
+dt_status dti_cpu_var(const dt_call *call);
+dt_status dti_cpu_norm(const dt_call *call);
+dt_status dti_cpu_argmax(const dt_call *call);
+dt_status dti_cpu_argmin(const dt_call *call);
+/* Along the dim of a dti_along. */
+dt_status dti_cpu_softmax(const dt_call *call);
+dt_status dti_cpu_log_softmax(const dt_call *call);
+/* Over the trailing dims that w has: x, w; x, w, b?. They keep 1/rms; mean, 1/deviation. */
+dt_status dti_cpu_rms_norm(const dt_call *call);
+dt_status dti_cpu_layer_norm(const dt_call *call);
+/* index.c: numbers count in the whole tensor; what another rank holds gives -0. */
+dt_status dti_cpu_embedding(const dt_call *call);
+dt_status dti_cpu_index_select(const dt_call *call);
+dt_status dti_cpu_gather(const dt_call *call);
+dt_status dti_cpu_scatter_add(const dt_call *call);
+dt_status dti_cpu_one_hot(const dt_call *call);
+/* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);
+dt_status dti_cpu_linear(const dt_call *call);
+dt_status dti_cpu_addmm(const dt_call *call);
 
 #endif
