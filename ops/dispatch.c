@@ -39,6 +39,26 @@ static const dti_dispatch *recall(const dispatch_state *state, uint64_t hash, co
     return NULL;
 }
 
+/* Does a plan lead from one kind to the other? Averages of integers are rounded, and so no sums. */
+static bool converts(const dti_form *in, const dti_form *used, int m)
+{
+    dti_partial from = (dti_partial)in->partial[m], to = (dti_partial)used->partial[m];
+    if (!from || !to || from == to) return true;
+    return dti_partial_mixes(from, to) && in->dtype < DT_I64;
+}
+
+const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
+{
+    dti_form form = used->form;
+    bool direct = true;
+    for (int m = 0; m < used->mesh->dim_count; m++) {
+        if (converts(&in->form, &used->form, m)) continue;
+        form.partial[m] = DTI_PARTIAL_NONE;
+        direct = false;
+    }
+    return direct ? used : dti_spec_intern(used->mesh, &form);
+}
+
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
@@ -58,8 +78,10 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
                          .key_bytes = attributes->bytes, .number_dims = answer->number_dims };
     for (int i = 0; i < n; i++) {
         d->in[i] = in[i];
-        d->used[i] = answer->used[i];
-        if (d->in[i] != d->used[i]) d->moved |= UINT32_C(1) << i;
+        d->via[i] = d->used[i] = answer->used[i];
+        if (d->in[i] == d->used[i]) continue;
+        d->moved |= UINT32_C(1) << i;
+        if (!(d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
     return d;
@@ -83,9 +105,14 @@ const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
-static int64_t moved_bytes(const dt_spec *from, const dt_spec *to)
+static int64_t plan_bytes(const dt_spec *from, const dt_spec *to)
 {
-    return dt_plan_price(dt_plan_create(from, to, DT_PLAN_TIME)).total;
+    return from == to ? 0 : dt_plan_price(dt_plan_create(from, to, DT_PLAN_TIME)).total;
+}
+
+static int64_t moved_bytes(const dti_dispatch *d, int i)
+{
+    return plan_bytes(d->in[i], d->via[i]) + plan_bytes(d->via[i], d->used[i]);
 }
 
 /* In a strict scope what would have to move is an error, which says what would do. */
@@ -96,7 +123,7 @@ static bool refuse_moves(dt_context *ctx, const dti_dispatch *d)
     int64_t all = 0;
     for (int i = 0; i < d->n; i++) {
         if (!(d->moved >> i & 1)) continue;
-        int64_t bytes = moved_bytes(d->in[i], d->used[i]);
+        int64_t bytes = moved_bytes(d, i);
         if (bytes == 0) continue;
         dti_put(&pen, "%s%s %s as %s (%lld bytes)", all ? ", " : "", dti_rule_name(d->rule, i), d->in[i]->text,
                 *d->used[i]->placements ? d->used[i]->placements : "R", (long long)bytes);
@@ -113,7 +140,7 @@ static void count_implied(dt_context *ctx, const dti_dispatch *d)
     dt_mesh *mesh = d->result[0]->mesh;
     dt_counters *counters = dti_mesh_counting(mesh);
     for (int i = 0; i < d->n && counters; i++)
-        if ((d->moved >> i & 1) && moved_bytes(d->in[i], d->used[i])) counters[mesh->dim_count].implied++;
+        if ((d->moved >> i & 1) && moved_bytes(d, i)) counters[mesh->dim_count].implied++;
     (void)ctx;
 }
 
@@ -123,7 +150,8 @@ static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
     if ((dti_scope_flags(ctx) & DT_SCOPE_STRICT) && refuse_moves(ctx, d)) return false;
     count_implied(ctx, d);
     for (int i = 0; i < d->n; i++)
-        if (d->moved >> i & 1 && !(x[i] = dti_tensor_copy(x[i], d->used[i]))) return false;
+        if (d->moved >> i & 1 && (!(x[i] = dti_tensor_copy(x[i], d->via[i]))
+                                  || !(x[i] = dti_tensor_copy(x[i], d->used[i])))) return false;
     return true;
 }
 

@@ -16,7 +16,12 @@ typedef struct dti_dispatch {
     size_t key_bytes;
     const unsigned char *key;
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
+    const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
+
+/* What lies between an operand as it is given and as it is used: one that is P(max) and is lifted to P(sum) is R
+ * before. used itself, where one redistribution leads to it. NULL and the error when memory ran out. */
+const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used);
 
 /* What is remembered for a call, or made now. NULL and the error: see dt_apply. */
 const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,

@@ -13,6 +13,8 @@
  *    as it is. P(avg) beside P(sum) is divided by the ranks (*rescale*).
  *  - An operand in no monomial is R or S, never P. What a polynomial row keeps ("|") hangs on such operands alone.
  *  - A "none" row takes no P(sum), P(avg). Its reductions are outermost: sum over k of some f(x), not f of a sum.
+ *  - Of integers, P(avg) is reduced first, and P(max), P(min) where the row is a polynomial (propagate.c): they round
+ *    and wrap.
  *  - P(max), P(min) pass a row marked rising, swapped where the operand falls: one operand is P, all others R. Not
  *    where that operand has a "!" letter, which mixes elements, nor a letter reduced by another kind, nor where results
  *    are kept.

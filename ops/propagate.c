@@ -25,11 +25,12 @@ enum { FLOPS_PER_NS = 400000, BYTES_PER_NS = 2000 };
 typedef struct candidates {            /* along one mesh dim; those that move nothing first                        */
     int count, free_count;
     int tried;                         /* how many of them are                                                     */
+    int whole;                         /* the one that has all operands R                                          */
     dti_strategy strategy[MAX_STRATEGIES];
 } candidates;
 
 typedef struct assignment {
-    bool wasteful;                     /* moves something along a mesh dim where nothing need be moved             */
+    int wasteful;                      /* mesh dims along which something moves and nothing need                   */
     int64_t ns, bytes;
     int chosen[DT_MAX_MESH_DIMS];
 } assignment;
@@ -89,19 +90,50 @@ static int factor_of(const dti_bound *bound, const dti_bound_dims *dims, int fir
     return factor == letter->first && end - first == letter->count ? letter->whole : FOREIGN;
 }
 
-/* Which bound factor each factor of a given dim is. */
-static void match_dim(const dti_bound *bound, const dti_form *form, const dti_bound_dims *dims, int d, int16_t *factors)
+/* The mesh dims that split one factor of a given form, which is the refined factors first .. end - 1. Where these are
+ * of several letters, they were joined because the cuts are the same: mesh dims split the first of them into equal
+ * pieces, and when those are single the next. */
+static void place_splits(search *s, int i, int f, const dti_bound_dims *dims, int first, int end)
 {
+    const dti_form *form = &s->ask->operand[i]->form;
+    int factor = factor_of(&s->out->bound, dims, first, end), at = first;
+    int64_t pieces = 1;
+    for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++) {
+        int m = form->split[k], own = factor;
+        if (factor == FOREIGN) {
+            for (; at < end - 1 && dims->form.size[at] == pieces; at++) pieces = 1;
+            pieces *= s->mesh->dims[m].size;
+            bool equal = at == end - 1 || dims->form.size[at] % pieces == 0;
+            own = equal && dims->factor[at] >= 0 ? dims->factor[at] : FOREIGN;
+        }
+        s->given[i][m] = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)own };
+    }
+}
+
+static void place_foreign(search *s, int i, int f)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
+    for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++)
+        s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = FOREIGN };
+}
+
+/* Each factor of a given dim is one or several of the refined ones. One that is cut otherwise is none, and nothing
+ * behind it is told, either. */
+static void place_dim(search *s, int i, const dti_bound_dims *dims, int d)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
     int at = dims->form.factor_first[d], end = dims->form.factor_first[d + 1];
     for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
         int first = at;
-        int64_t size = 1;
-        bool empty = form->size[f] == 0;
-        while (at < end && (empty ? size > 0 : size < form->size[f])) size *= dims->form.size[at++];
-        if (at == first && at < end && form->size[f] == 1) at++;
-        bool fits = size == form->size[f] && at > first;
-        factors[f] = (int16_t)(fits ? factor_of(bound, dims, first, at) : FOREIGN);
-        if (!fits && size != form->size[f]) at = end; /* cut otherwise: nothing behind it is told, either          */
+        int64_t size = 1, due = form->size[f];
+        while (at < end && size != due && (size < due || due == 0)) size *= dims->form.size[at++];
+        if (at == first && at < end && due == 1) size = dims->form.size[at++];
+        if (size == due && at > first) {
+            place_splits(s, i, f, dims, first, at);
+            continue;
+        }
+        place_foreign(s, i, f);
+        at = end;
     }
 }
 
@@ -109,16 +141,11 @@ static void place_operand(search *s, int i)
 {
     const dti_form *form = &s->ask->operand[i]->form;
     dti_bound_dims dims;
-    int16_t factors[DT_MAX_FACTORS];
     dti_bound_operand(s->rule, &s->out->bound, i, 0, &dims);
     s->elements[i] = 1;
     for (int d = 0; d < form->dim_count; d++) {
-        match_dim(&s->out->bound, form, &dims, d, factors);
-        for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; f++) {
-            s->elements[i] *= form->size[f];
-            for (int k = form->split_first[f]; k < form->split_first[f + 1]; k++)
-                s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = factors[f] };
-        }
+        s->elements[i] *= dti_form_dim(form, d);
+        place_dim(s, i, &dims, d);
     }
     for (int m = 0; m < s->mesh->dim_count; m++)
         if (form->partial[m]) s->given[i][m] = (dti_place){ .what = DTI_PLACE_P, .kind = form->partial[m] };
@@ -176,6 +203,8 @@ static bool count_touched(search *s)
     return fits;
 }
 
+static bool is_integer(const dt_spec *spec) { return spec->form.dtype >= DT_I64; }
+
 /* ---- strategies -------------------------------------------------------------------------------------------------- */
 
 static bool same_place(dti_place a, dti_place b)
@@ -192,46 +221,30 @@ static bool moves_nothing(const search *s, int m, const dti_strategy *strategy)
     return true;
 }
 
-/* Where an operand is lifted to P(sum), or taken as it, that is what the kernel is given. */
-static dti_place used_place(const dti_strategy *strategy, int i)
-{
-    if ((strategy->lift | strategy->rescale) >> i & 1) return (dti_place){ .what = DTI_PLACE_P, .kind = DTI_SUM };
-    return strategy->operand[i];
-}
-
-static bool is_integer(dt_dtype dtype) { return dtype >= DT_I64 && dtype <= DT_BOOL; }
-
-/* One redistribution leads from P to P of a kind that mixes with it; of integers, of the same kind. */
-static bool is_reachable(const search *s, int m, const dti_strategy *strategy)
-{
-    for (int i = 0; i < s->rule->operand_count; i++) {
-        dti_place given = s->given[i][m], used = used_place(strategy, i);
-        if (!is_present(s, i) || given.what != DTI_PLACE_P || used.what != DTI_PLACE_P) continue;
-        bool same = given.kind == used.kind, whole = is_integer((dt_dtype)s->ask->operand[i]->form.dtype);
-        if (!same && (whole || !dti_partial_mixes((dti_partial)given.kind, (dti_partial)used.kind))) return false;
-    }
-    return true;
-}
-
-static void keep_reachable(const search *s, int m, candidates *c)
-{
-    int n = 0;
-    for (int i = 0; i < c->count; i++)
-        if (is_reachable(s, m, &c->strategy[i])) c->strategy[n++] = c->strategy[i];
-    c->count = n;
-}
-
-/* Those that move nothing to the front, otherwise in their order. */
+/* Those that move nothing to the front, otherwise in their order: that with all operands R was the first. */
 static void free_first(const search *s, int m, candidates *c)
 {
     dti_strategy moving[MAX_STRATEGIES];
     int n = 0;
+    bool whole_moves = !moves_nothing(s, m, &c->strategy[0]);
     c->free_count = 0;
     for (int i = 0; i < c->count; i++) {
         if (moves_nothing(s, m, &c->strategy[i])) c->strategy[c->free_count++] = c->strategy[i];
         else moving[n++] = c->strategy[i];
     }
     memcpy(c->strategy + c->free_count, moving, (size_t)n * sizeof *moving);
+    c->whole = whole_moves ? c->free_count : 0;
+}
+
+/* What an operand may stay. Averages of integers are rounded, so nothing is linear in them; sums and products of
+ * integers wrap, so they neither rise nor fall. */
+static uint8_t kinds_of(const search *s, int i, int m)
+{
+    dti_place given = s->given[i][m];
+    if (given.what != DTI_PLACE_P) return 0;
+    bool reduced_first = given.kind == DTI_AVG || (given.kind != DTI_SUM && s->rule->monomial_count);
+    if (reduced_first && is_integer(s->ask->operand[i])) return 0;
+    return (uint8_t)(1 << given.kind);
 }
 
 static void find_candidates(search *s, int m)
@@ -239,13 +252,20 @@ static void find_candidates(search *s, int m)
     uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
     bool whole = true;
     for (int i = 0; i < s->rule->operand_count; i++) {
+        if (!is_present(s, i)) continue;
         whole &= s->given[i][m].what == DTI_PLACE_R;
-        if (s->given[i][m].what == DTI_PLACE_P) kinds[i] = (uint8_t)(1 << s->given[i][m].kind);
+        kinds[i] = kinds_of(s, i, m);
     }
     candidates *c = &s->dim[m];
     c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
-    keep_reachable(s, m, c);
     free_first(s, m, c);
+}
+
+/* Where an operand is lifted to P(sum), or taken as it, that is what the kernel is given. */
+static dti_place used_place(const dti_strategy *strategy, int i)
+{
+    if ((strategy->lift | strategy->rescale) >> i & 1) return (dti_place){ .what = DTI_PLACE_P, .kind = DTI_SUM };
+    return strategy->operand[i];
 }
 
 /* ---- prices ------------------------------------------------------------------------------------------------------ */
@@ -301,32 +321,35 @@ static bool splits_agree(const search *s, uint64_t *whole)
     return (*whole & parts) == 0;
 }
 
-/* One more place of a tensor; *kind is of those that were P. false: they do not mix. */
-static bool add_kind(dti_place place, int *kind)
+/* Kinds that do not mix are in no spec: a mesh dim that makes a result P(max) forbids others to make it P(sum). */
+static bool kinds_mix(const search *s, const dti_place *places)
 {
-    if (place.what != DTI_PLACE_P) return true;
-    if (*kind && !dti_partial_mixes((dti_partial)*kind, (dti_partial)place.kind)) return false;
-    *kind = place.kind;
+    dti_partial kind = DTI_PARTIAL_NONE;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        if (places[m].what != DTI_PLACE_P) continue;
+        if (kind && !dti_partial_mixes(kind, (dti_partial)places[m].kind)) return false;
+        kind = (dti_partial)places[m].kind;
+    }
     return true;
 }
 
-/* What is P along several mesh dims is P of kinds that mix: the largest of sums is not the sum of largest ones. */
-static bool kinds_agree(const search *s)
+static bool partials_agree(const search *s)
 {
-    int operand[DTI_MAX_OPERANDS] = { 0 }, result[DTI_MAX_RESULTS] = { 0 };
-    for (int m = 0; m < s->mesh->dim_count; m++) {
-        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
-        for (int i = 0; i < s->rule->operand_count; i++)
-            if (!add_kind(used_place(strategy, i), &operand[i])) return false;
-        for (int r = 0; r < s->rule->result_count; r++)
-            if (!add_kind(strategy->result[r], &result[r])) return false;
+    dti_place places[DT_MAX_MESH_DIMS];
+    for (int r = 0; r < s->rule->result_count; r++) {
+        for (int m = 0; m < s->mesh->dim_count; m++) places[m] = s->dim[m].strategy[s->chosen[m]].result[r];
+        if (!kinds_mix(s, places)) return false;
+    }
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        for (int m = 0; m < s->mesh->dim_count; m++) places[m] = used_place(&s->dim[m].strategy[s->chosen[m]], i);
+        if (!kinds_mix(s, places)) return false;
     }
     return true;
 }
 
 static bool is_better(const assignment *a, const assignment *b)
 {
-    if (a->wasteful != b->wasteful) return b->wasteful;
+    if (a->wasteful != b->wasteful) return a->wasteful < b->wasteful;
     return a->ns != b->ns ? a->ns < b->ns : a->bytes < b->bytes;
 }
 
@@ -335,7 +358,7 @@ static assignment price(const search *s)
     assignment a = { .ns = work_ns(s) };
     memcpy(a.chosen, s->chosen, sizeof a.chosen);
     for (int m = 0; m < s->mesh->dim_count; m++)
-        a.wasteful |= s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
+        a.wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
     for (int i = 0; i < s->rule->operand_count; i++) {
         int slowest = s->levels - 1;
         int64_t messages = 0, moved[DT_MAX_LINKS] = { 0 };
@@ -352,7 +375,7 @@ static assignment price(const search *s)
 static void consider(search *s)
 {
     uint64_t whole;
-    if (!splits_agree(s, &whole) || !kinds_agree(s)) return;
+    if (!splits_agree(s, &whole) || !partials_agree(s)) return;
     assignment a = price(s);
     int at = s->best_count;
     while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
@@ -381,26 +404,16 @@ static int64_t combinations(const search *s)
     return n;
 }
 
-static bool is_whole(const search *s, const dti_strategy *strategy)
+/* Settle one dim after the other, those behind it not split meanwhile: that agrees with all. */
+static void settle(search *s)
 {
-    bool whole = strategy->fresh.what == DTI_PLACE_R;
-    for (int i = 0; i < s->rule->operand_count; i++) whole &= strategy->operand[i].what == DTI_PLACE_R;
-    return whole;
-}
-
-/* Settle one dim after the other, from the first strategies, or from those that leave all whole: these always agree. */
-static void settle(search *s, bool from_whole)
-{
-    memset(s->chosen, 0, sizeof s->chosen);
-    for (int m = 0; m < s->mesh->dim_count && from_whole; m++)
-        while (!is_whole(s, &s->dim[m].strategy[s->chosen[m]])) s->chosen[m]++;
+    for (int m = 0; m < s->mesh->dim_count; m++) s->chosen[m] = s->dim[m].whole;
     for (int m = 0; m < s->mesh->dim_count; m++) {
-        int begin = s->chosen[m];
         for (int i = 0; i < s->dim[m].tried; i++) {
             s->chosen[m] = i;
             consider(s);
         }
-        s->chosen[m] = s->best_count ? s->best[0].chosen[m] : begin;
+        s->chosen[m] = s->best_count ? s->best[0].chosen[m] : s->dim[m].whole;
     }
 }
 
@@ -411,8 +424,7 @@ static void try_all(search *s, bool free_alone)
     for (int m = 0; m < s->mesh->dim_count; m++)
         s->dim[m].tried = free_alone && s->dim[m].free_count ? s->dim[m].free_count : s->dim[m].count;
     if (combinations(s) > MAX_TRIED) {
-        settle(s, false);
-        if (s->best_count == 0) settle(s, true);
+        settle(s);
         return;
     }
     memset(s->chosen, 0, sizeof s->chosen);
@@ -439,19 +451,30 @@ static bool splits(const dti_strategy *strategy, int operands, int factor)
     return split;
 }
 
-/* The mesh dims that split a bound factor, in order. */
+/* Those of a factor's mesh dims that split an operand there, too, in its order. */
+static void add_own(const search *s, const dti_strategy *along, int operand, int factor, split_order *order)
+{
+    const dti_form *form = &s->ask->operand[operand]->form;
+    for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
+        int m = form->split[k];
+        if (s->given[operand][m].factor == factor && splits(&along[m], s->rule->operand_count, factor))
+            add_once(order, m);
+    }
+}
+
+/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the
+ * others. */
 static split_order order_of(const search *s, const dti_strategy *along, int factor)
 {
     split_order order = { 0 };
     int operands = s->rule->operand_count;
-    for (int i = 0; i < operands; i++) {
-        if (!is_present(s, i)) continue;
-        const dti_form *form = &s->ask->operand[i]->form;
-        for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
-            int m = form->split[k];
-            if (s->given[i][m].factor == factor && splits(&along[m], operands, factor)) add_once(&order, m);
-        }
+    for (int i = 0; i < operands && order.count < 2; i++) {
+        order.count = 0;
+        if (is_present(s, i)) add_own(s, along, i, factor, &order);
     }
+    if (order.count < 2) order.count = 0;
+    for (int i = 0; i < operands; i++)
+        if (is_present(s, i)) add_own(s, along, i, factor, &order);
     for (int m = 0; m < s->mesh->dim_count; m++)
         if (splits(&along[m], operands, factor)) add_once(&order, m);
     return order;

@@ -74,13 +74,14 @@ static bool take_sources(dti_running *r, dti_storage *const *sources)
     return true;
 }
 
-static dti_combine combine_of(const dt_plan *plan)
+/* How what is partial is combined: of a layout, of another where it has nothing partial. */
+static dti_combine combine_of(const dti_layout *layout, const dti_layout *other)
 {
     static const dti_combine of[DTI_PARTIAL_COUNT] = {
         [DTI_SUM] = DTI_COMBINE_SUM, [DTI_AVG] = DTI_COMBINE_SUM, [DTI_MAX] = DTI_COMBINE_MAX,
         [DTI_MIN] = DTI_COMBINE_MIN, [DTI_PROD] = DTI_COMBINE_PROD,
     };
-    const dti_layout *partial = plan->source->layout->partial_count ? plan->source->layout : plan->target->layout;
+    const dti_layout *partial = layout->partial_count ? layout : other;
     return of[partial->partial_count ? partial->kinds[0] : DTI_SUM];
 }
 
@@ -94,7 +95,8 @@ static bool make_target(dti_running *r)
     if (!r->target) return false;
     if (!program->partly) return true;
     if (r->plan->mapped && r->target->n) memset(r->target->bytes, 0, r->target->n);
-    else dti_numbers_identity(r->wire, combine_of(r->plan), r->target->bytes, program->elements);
+    else dti_numbers_identity(r->wire, combine_of(r->plan->target->layout, r->plan->source->layout), r->target->bytes,
+                              program->elements);
     return true;
 }
 
@@ -156,7 +158,8 @@ static bool start_step(dti_running *r, int i)
     dti_exchange exchange = {
         .call = call_of(r->plan, i), .dtype = step->travels, .source = source, .target = target->bytes,
         .gets = action->gets.at, .get_count = action->gets.n, .target_dtype = step->gives,
-        .contributions = step->sum_count ? step->summed_ranks : 0, .combine = combine_of(r->plan),
+        .contributions = step->sum_count ? step->summed_ranks : 0,
+        .combine = combine_of(r->plan->source->layout, r->plan->target->layout),
         .multiply = r->plan->multiply, .divide = scales(r->plan, i) ? r->plan->divide : 0,
     };
     return action->group->comm->ops->start(action->group, &exchange) == DT_OK;

@@ -180,7 +180,7 @@ static void print_json(FILE *out, const ends *made, const dt_plan *plan, const d
     json_text(&j, "target", dt_spec_text(made->target));
     json_text(&j, "source_mesh", dt_mesh_text(dt_spec_mesh(made->source)));
     json_text(&j, "target_mesh", dt_mesh_text(dt_spec_mesh(made->target)));
-    step_json(&j, plan, JSON_LINES);
+    step_json(&j, &plan, 1, JSON_LINES);
     put_json_cost(&j, cost);
     if (ran) json_bool(&j, "verified", ran->verified);
     if (ran) json_real(&j, "run_us", ran->us);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/context.h"
 #include "dry.h"
 #include "rule.h"
 
@@ -123,43 +122,54 @@ static int read_words(const tool_call *call, rule_report *r)
 
 /* ---- ways -------------------------------------------------------------------------------------------------------- */
 
-static int64_t received(const rule_way *way, int n, int rank)
+static int64_t received(const rule_way *way, int i, int rank)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < n; i++)
-        if (way->plans[i]) bytes += dt_plan_received(way->plans[i], rank);
+    for (int k = 0; k < RULE_MOVES; k++)
+        if (way->plans[i][k]) bytes += dt_plan_received(way->plans[i][k], rank);
     return bytes;
 }
 
-/* Received by the busiest rank: of one operand by its busiest; of several by the one with most of all. */
-static int64_t busiest(const rule_way *way, int n, int ranks)
+/* Of operands first .. end - 1, received by the rank with most of all. Of one plan that is its price. */
+static int64_t busiest(const rule_way *way, int first, int end, int ranks)
 {
     int64_t most = 0, sum = 0;
     int moving = 0;
-    for (int i = 0; i < n; i++) {
-        int64_t bytes = way->plans[i] ? dt_plan_price(way->plans[i]).bytes : 0;
-        moving += bytes > 0;
-        sum += bytes;
-    }
+    for (int i = first; i < end; i++)
+        for (int k = 0; k < RULE_MOVES; k++) {
+            int64_t bytes = dt_plan_price(way->plans[i][k]).bytes;
+            moving += bytes > 0;
+            sum += bytes;
+        }
     if (moving < 2 || ranks > MANY_RANKS) return sum;
     for (int rank = 0; rank < ranks; rank++) {
-        int64_t bytes = received(way, n, rank);
+        int64_t bytes = 0;
+        for (int i = first; i < end; i++) bytes += received(way, i, rank);
         if (bytes > most) most = bytes;
     }
     return most;
+}
+
+static void plan_operand(const dt_spec *given, const dt_spec *used, const dt_plan **plans)
+{
+    const dt_spec *via = dti_dispatch_via(given, used);
+    if (!via) return;
+    plans[0] = dt_plan_create(given, via, DT_PLAN_TIME);
+    if (via != used) plans[1] = dt_plan_create(via, used, DT_PLAN_TIME);
+    for (int k = 0; k < RULE_MOVES; k++) dt_plan_step_count(plans[k]); /* may fail, here and not while printing     */
 }
 
 /* The plans are those of a call: for the least time. false: the context says why. */
 static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *way)
 {
     dt_context *ctx = dt_mesh_context(r->mesh);
+    int ranks = dt_rank_count(ctx);
     *way = (rule_way){ .answer = answer };
     for (int i = 0; i < r->n; i++) {
-        if (!r->given[i] || answer->used[i] == r->given[i]) continue;
-        way->plans[i] = dt_plan_create(r->given[i], answer->used[i], DT_PLAN_TIME);
-        dt_plan_step_count(way->plans[i]);
+        if (r->given[i] && answer->used[i] != r->given[i]) plan_operand(r->given[i], answer->used[i], way->plans[i]);
+        way->moved[i] = busiest(way, i, i + 1, ranks);
     }
-    way->bytes = busiest(way, r->n, dt_rank_count(ctx));
+    way->bytes = busiest(way, 0, r->n, ranks);
     return dt_context_status(ctx) == DT_OK;
 }
 

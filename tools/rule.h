@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "ops/row.h"
+#include "ops/dispatch.h"
 
 /* Attributes by the table of an op, from texts name=value: dim=1, dims=0,2, keep=true, value=-0.5, dtype=bf16,
  * shape=2,3. values has DT_MAX_ATTRIBUTE_BYTES, zeroed. false: the context says which text, and where in it. */
@@ -14,10 +14,13 @@ bool rule_attributes(dt_context *ctx, const dt_op *op, const char *const *texts,
 /* A kind of attribute as a word: "int". */
 const char *rule_attribute_kind(dt_attribute_kind which);
 
+enum { RULE_MOVES = 2 };               /* an operand may become R on its way                                      */
+
 /* One way to take a call's operands, and what moves for it. */
 typedef struct rule_way {
     const dti_answer *answer;
-    const dt_plan *plans[DT_MAX_OPERANDS]; /* NULL: used as given, or absent                                       */
+    const dt_plan *plans[DT_MAX_OPERANDS][RULE_MOVES]; /* one behind the other; NULL: none                         */
+    int64_t moved[DT_MAX_OPERANDS];    /* received of an operand by its busiest rank                               */
     int64_t bytes;                     /* received by the busiest rank, of all operands together                   */
 } rule_way;
 

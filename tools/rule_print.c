@@ -124,7 +124,7 @@ static void look_along(const rule_report *r, int m, along *a)
     dti_pen before = { a->given, ROOM, 0 }, refusal = { a->refusal, ROOM, 0 };
     put_operands(&before, r, &given);
     if (dti_partial_decide(&r->asking.rule, bound, &given, &refusal))
-        strcpy(a->refusal, "by itself it would do: it does not fit the other mesh dims, or costs more");
+        strcpy(a->refusal, "by itself it would do; other mesh dims, integers that round, or the cost forbid it");
 }
 
 typedef void (*along_fn)(const along *a, void *arg);
@@ -154,27 +154,27 @@ static void put_op(FILE *out, const void *arg)
 }
 
 /* "all_gather tp", "reduce_scatter tp, all_gather dp"; "-": nothing. */
-static void put_moves(FILE *out, const dt_plan *plan)
+static void put_moves(FILE *out, const dt_plan *const *plans)
 {
-    int n = dt_plan_step_count(plan);
-    for (int i = 0; i < n; i++) {
-        dt_plan_step step = dt_plan_step_at(plan, i);
-        fprintf(out, "%s%s %s", i ? ", " : "", dt_comm_kind_text(step.kind), step.dims);
-    }
+    int n = 0;
+    for (int k = 0; k < RULE_MOVES; k++)
+        for (int i = 0; i < dt_plan_step_count(plans[k]); i++, n++) {
+            dt_plan_step step = dt_plan_step_at(plans[k], i);
+            fprintf(out, "%s%s %s", n ? ", " : "", dt_comm_kind_text(step.kind), step.dims);
+        }
     if (n == 0) fputs("-", out);
 }
 
 static void put_operand(FILE *out, const rule_report *r, int i)
 {
-    const dt_plan *plan = r->way.plans[i];
     fprintf(out, "%s\t", operand_name(r, i));
     if (!r->given[i]) {
         fputs("absent\n", out);
         return;
     }
     fprintf(out, "%s\t%s\t%lld\t", dt_spec_text(r->given[i]), dt_spec_text(r->way.answer->used[i]),
-            (long long)dt_plan_price(plan).bytes);
-    put_moves(out, plan);
+            (long long)r->way.moved[i]);
+    put_moves(out, r->way.plans[i]);
     fputc('\n', out);
 }
 
@@ -278,8 +278,8 @@ static void json_inputs(json *j, const rule_report *r)
         json_text(j, "name", operand_name(r, i));
         json_text(j, "given", text_or_null(r->given[i]));
         json_text(j, "used", text_or_null(r->way.answer->used[i]));
-        json_int(j, "bytes", dt_plan_price(r->way.plans[i]).bytes);
-        step_json(j, r->way.plans[i], JSON_ONE_LINE);
+        json_int(j, "bytes", r->way.moved[i]);
+        step_json(j, r->way.plans[i], RULE_MOVES, JSON_ONE_LINE);
         json_end(j);
     }
     json_end(j);

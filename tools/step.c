@@ -59,12 +59,13 @@ static void put_step(json *j, const dt_plan_step *step)
     json_end(j);
 }
 
-void step_json(json *j, const dt_plan *plan, json_look look)
+void step_json(json *j, const dt_plan *const *plans, int n, json_look look)
 {
     json_begin(j, "steps", JSON_ARRAY, look);
-    for (int i = 0; i < dt_plan_step_count(plan); i++) {
-        dt_plan_step step = dt_plan_step_at(plan, i);
-        put_step(j, &step);
-    }
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < dt_plan_step_count(plans[k]); i++) {
+            dt_plan_step step = dt_plan_step_at(plans[k], i);
+            put_step(j, &step);
+        }
     json_end(j);
 }

@@ -8,7 +8,7 @@
 
 #include "json.h"
 
-/* "steps": an array of them; NULL: of a plan of none. */
-void step_json(json *j, const dt_plan *plan, json_look look);
+/* "steps": an array of those of some plans, one behind the other; NULL: a plan of none. */
+void step_json(json *j, const dt_plan *const *plans, int n, json_look look);
 
 #endif

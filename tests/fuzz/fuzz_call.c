@@ -85,7 +85,9 @@ static void can_be_used(dt_context *ctx, const dt_spec *given, const dt_spec *us
     fuzz_demand(dt_spec_dtype(given) == dt_spec_dtype(used), "the same dtype");
     fuzz_demand(dt_spec_check(used) == DT_OK, dt_context_error(ctx));
     if (elements_of(a) > MANY || dt_rank_count(ctx) > 64) return;
-    fuzz_demand(dt_plan_create(given, used, DT_PLAN_TIME) != NULL, dt_context_error(ctx));
+    const dt_spec *via = dti_dispatch_via(given, used);
+    fuzz_demand(dt_plan_create(given, via, DT_PLAN_TIME) != NULL, dt_context_error(ctx));
+    fuzz_demand(dt_plan_create(via, used, DT_PLAN_TIME) != NULL, dt_context_error(ctx));
 }
 
 static void holds(dt_context *ctx, const call *c, const dti_propagation *p, const dti_answer *answer)

@@ -46,7 +46,7 @@ static void free_rows(struct criterion_test_params *params) { cr_free(params->pa
 /* At least one: the first of no rows fails. */
 ParameterizedTestParameters(suite, row)
 {
-    size_t n = the_suite.n > 0 ? (size_t)the_suite.n : 1;
+    size_t n = suite_count() > 0 ? (size_t)suite_count() : 1;
     int *rows = cr_malloc(n * sizeof *rows);
     for (size_t i = 0; i < n; i++) rows[i] = (int)i;
     return cr_make_param_array(int, rows, n, free_rows);
@@ -54,9 +54,8 @@ ParameterizedTestParameters(suite, row)
 
 ParameterizedTest(int *index, suite, row, .timeout = TIMEOUT_S)
 {
-    cr_assert_lt(*index, the_suite.n, "%s has no rows", the_suite.name);
-    const test_row *row = &the_suite.rows[*index];
-    snprintf(row_name, sizeof row_name, "%s.%s", the_suite.name, row->name);
+    cr_assert_lt(*index, suite_count(), "%s has no rows", suite_name());
+    snprintf(row_name, sizeof row_name, "%s.%s", suite_name(), suite_row(*index));
     watch_crashes();
-    row->run();
+    suite_run(*index);
 }

@@ -22,33 +22,33 @@ void test_failed(const char *file, int line, const char *format, ...)
     printf("# %s:%d: %s\n", file, line, text);
 }
 
-/* Run one row as case i. */
-static bool run(int i, const test_row *row)
+/* Run a row as case i. */
+static bool run(int i, int row)
 {
     atomic_store(&failures, 0);
-    row->run();
+    suite_run(row);
     bool passed = atomic_load(&failures) == 0;
-    printf("%s %d - %s.%s\n", passed ? "ok" : "not ok", i, the_suite.name, row->name);
+    printf("%s %d - %s.%s\n", passed ? "ok" : "not ok", i, suite_name(), suite_row(row));
     return passed;
 }
 
-static const test_row *find(const char *name)
+static int find(const char *name)
 {
-    for (int i = 0; i < the_suite.n; i++)
-        if (strcmp(the_suite.rows[i].name, name) == 0) return &the_suite.rows[i];
-    return NULL;
+    for (int i = 0; i < suite_count(); i++)
+        if (strcmp(suite_row(i), name) == 0) return i;
+    return -1;
 }
 
 int main(int argc, char **argv)
 {
-    int n = argc > 1 ? argc - 1 : the_suite.n, passed = 0;
+    int n = argc > 1 ? argc - 1 : suite_count(), passed = 0;
     setvbuf(stdout, NULL, _IOLBF, 0); /* a row that crashes leaves the lines before it */
     printf("1..%d\n", n > 0 ? n : 1);
-    if (n == 0) printf("not ok 1 - %s has no rows\n", the_suite.name);
+    if (n == 0) printf("not ok 1 - %s has no rows\n", suite_name());
     for (int i = 0; i < n; i++) {
-        const test_row *row = argc > 1 ? find(argv[i + 1]) : &the_suite.rows[i];
-        if (row) passed += run(i + 1, row);
-        else printf("not ok %d - %s.%s: no such row\n", i + 1, the_suite.name, argv[i + 1]);
+        int row = argc > 1 ? find(argv[i + 1]) : i;
+        if (row >= 0) passed += run(i + 1, row);
+        else printf("not ok %d - %s.%s: no such row\n", i + 1, suite_name(), argv[i + 1]);
     }
     return n > 0 && passed == n ? 0 : 1;
 }

@@ -87,7 +87,8 @@ static void reads_several(void)
 {
     dt_context *ctx = dt_context_dry(1);
     all values, due = { .dim = 2, .keep = true, .value = 3 };
-    expect(read(ctx, (const char *const[]){ "value=3", "dim=2", "keep=true" }, 3, &values) && same(&values, &due), "all");
+    const char *const texts[] = { "value=3", "dim=2", "keep=true" };
+    expect(read(ctx, texts, DT_COUNT(texts), &values) && same(&values, &due), "all");
     expect(read(ctx, NULL, 0, &values), "none");
     dt_context_destroy(&ctx);
 }

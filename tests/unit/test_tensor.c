@@ -205,6 +205,27 @@ static void test_average_pairs(void)
     unsetenv("DT_SMALL");
 }
 
+/* P of one kind along one mesh dim to P of another along another: what is reduced goes by the source's kind, what is
+ * nothing beside the value by the target's. */
+static dt_status kind_pairs(dt_context *ctx, void *arg)
+{
+    static const char *const all[] = { "sum", "avg", "max", "min", "prod" };
+    static const char *const ends[] = { "y:P(%s)", "y:P(%s),x:S(0)", "y:P(%s),x:S(1)" };
+    (void)arg;
+    const dt_spec *whole = dt_spec_parse(dt_mesh_create(ctx, "x=2,y=3"), "f32[7,5]");
+    dt_tensor *due = dt_arange(whole, -16, 8);
+    for (int i = 0; i < DT_COUNT(all) * DT_COUNT(all) * DT_COUNT(ends); i++) {
+        char from[32], to[32];
+        snprintf(from, sizeof from, "x:P(%s)", all[i % DT_COUNT(all)]);
+        snprintf(to, sizeof to, ends[i / (DT_COUNT(all) * DT_COUNT(all))], all[i / DT_COUNT(all) % DT_COUNT(all)]);
+        dt_tensor *x = dt_redistribute(dt_redistribute(due, from), to);
+        expect(dt_tensor_close(x, due, 0, 0), "%s -> %s: %s", from, to, dt_context_error(ctx));
+    }
+    return dt_context_status(ctx);
+}
+
+static void test_kind_pairs(void) { launch(6, kind_pairs, NULL); }
+
 /* ---- work that is started ---------------------------------------------------------------------------------------- */
 
 static dt_status wait_for_none(dt_context *ctx, void *arg)
@@ -453,6 +474,7 @@ static const test_row rows[] = {
     { "close_at_the_edges", test_close_at_the_edges },
     { "averages", test_averages },
     { "average_pairs", test_average_pairs },
+    { "kind_pairs", test_kind_pairs },
     { "work_not_waited_for", test_work_not_waited_for },
     { "wait_twice", test_wait_twice },
     { "checksum_of_failed", test_checksum_of_failed },

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Promises are made on a dry context: specs of the results, bytes that each rank receives, whether a strict scope lets
+ * the call pass. Thread ranks, started once per mesh, make their parts of the operands by themselves, call, and look at
+ * their parts of the results. What ranks must agree on is logged and compared when they have ended, so that nothing
+ * here makes them wait.
+ *
+ * A result is due bit for bit, NaN for NaN, unless a sum was split: then within 4 eps of its magnitude. NaN and
+ * infinities are left out where an operand is used as P(sum), P(avg), given so or lifted: 1 x inf is inf, but 2 x inf -
+ * 1 x inf is NaN. And where a result is bool and an operand is P: what is compared with NaN forgets it. */
+#include "judge.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dtensor/dtensor.h>
+
+#include "core/context.h"
+#include "core/number.h"
+#include "ops/dispatch.h"
+#include "suite.h"
+#include "tensor/tensor.h"
+
+enum { RANKS = 6, TEXT = 640, MOST_FAILURES = 5 };
+
+typedef struct promise {
+    const op_call *call;
+    placed at;
+    char result[CALL_RESULTS][PLACED_TEXT];
+    int moves;                         /* operands that are redistributed for more than 0 bytes                    */
+    bool summed, padded;               /* padded: contributions may be larger than the value                       */
+    int64_t received[RANKS], total;    /* bytes, by the plans                                                      */
+} promise;
+
+typedef struct seen { int64_t received; uint64_t hash[CALL_RESULTS]; } seen; /* by one rank of one case            */
+
+typedef struct job {
+    const char *mesh;
+    int ranks, count, room, reached;   /* reached: the case rank 0 was at                                          */
+    promise *at;
+    seen *seen[RANKS];
+    atomic_int failures;
+    judge_count counted;
+} job;
+
+/* A failure, unless there were many. */
+static void complain(job *j, const promise *p, const char *what)
+{
+    const char *specs[CALL_OPERANDS];
+    char text[TEXT];
+    for (int i = 0; i < CALL_OPERANDS; i++) specs[i] = p->at.spec[i];
+    if (atomic_fetch_add(&j->failures, 1) < MOST_FAILURES)
+        expect(false, "%s on %s: %s", call_text(p->call, specs, text, sizeof text), j->mesh, what);
+}
+
+static void DT_PRINTF(3, 4) wrong(job *j, const promise *p, const char *format, ...)
+{
+    char what[TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    complain(j, p, what);
+}
+
+/* ---- promises ---------------------------------------------------------------------------------------------------- */
+
+typedef struct promising {             /* large, so made once                                                      */
+    dti_attributes attributes;
+    dti_asking asking;
+    dti_propagation propagation;
+} promising;
+
+static bool propagate(dt_mesh *mesh, const promise *p, const dt_spec **specs, promising *s)
+{
+    dt_shape scalar = DT_SCALAR;
+    for (int i = 0; i < p->call->n; i++) specs[i] = p->at.spec[i][0] ? dt_spec_parse(mesh, p->at.spec[i]) : NULL;
+    return dti_attributes_read(mesh->ctx, p->call->op, p->call->attributes, specs[0] ? &specs[0]->shape : &scalar,
+                               &s->attributes)
+        && dti_row_ask(mesh->ctx, p->call->op, specs, p->call->n, &s->attributes, &s->asking)
+        && dti_propagate(mesh->ctx, &s->asking.ask, 1, &s->propagation);
+}
+
+static bool is_summed(const dt_spec *spec)
+{
+    bool summed = false;
+    for (int m = 0; m < spec->mesh->dim_count; m++) {
+        int kind = spec->mesh->dims[m].size > 1 ? spec->form.partial[m] : 0;
+        summed |= kind == DTI_SUM || kind == DTI_AVG || kind == DTI_PROD;
+    }
+    return summed;
+}
+
+static int64_t plan_move(promise *p, const dt_spec *from, const dt_spec *to, int ranks)
+{
+    const dt_plan *plan = from == to ? NULL : dt_plan_create(from, to, DT_PLAN_TIME);
+    for (int rank = 0; rank < ranks && plan; rank++) p->received[rank] += dt_plan_received(plan, rank);
+    return dt_plan_price(plan).total;
+}
+
+static void plan_operands(promise *p, const dti_dispatch *d, int ranks)
+{
+    for (int i = 0; i < d->n; i++) {
+        int64_t total = 0;
+        if (!d->in[i]) continue;
+        total += plan_move(p, d->in[i], d->via[i], ranks);
+        total += plan_move(p, d->via[i], d->used[i], ranks);
+        p->total += total;
+        p->moves += total > 0;
+    }
+}
+
+/* What is remembered is what propagation says, and results are specs that can be written. */
+static bool is_kept(const dti_dispatch *d, const dti_answer *answer)
+{
+    bool kept = memcmp(d->used, answer->used, (size_t)d->n * sizeof *d->used) == 0;
+    for (int r = 0; r < d->result_count; r++)
+        kept &= d->result[r] == answer->result[r]
+             && dt_spec_parse(d->result[r]->mesh, d->result[r]->text) == d->result[r];
+    return kept;
+}
+
+/* Can every partial operand be made so that it has its value, bit for bit? */
+static bool can_be_made(const promise *p, const dt_spec *const *specs);
+
+/* What propagation says. false: not a case for these values. */
+static bool promise_answer(job *j, promise *p, const dt_spec *const *specs, const dti_answer *answer,
+                           const dti_dispatch *d)
+{
+    bool sums_used = false, partial = false, bools = false;
+    for (int i = 0; i < p->call->n; i++) {
+        if (!specs[i]) continue;
+        p->padded |= is_summed(specs[i]);
+        sums_used |= is_summed(answer->used[i]);
+        partial |= answer->used[i]->layout->partial_count > 0;
+    }
+    plan_operands(p, d, j->ranks);
+    p->summed = sums_used;
+    for (int r = 0; r < p->call->result_count; r++) {
+        p->summed |= is_summed(answer->result[r]);
+        bools |= answer->result[r]->form.dtype == DT_BOOL;
+        snprintf(p->result[r], PLACED_TEXT, "%s", answer->result[r]->text);
+    }
+    if (p->at.free && p->total) wrong(j, p, "strategies along each dim, and yet something moves");
+    return can_be_made(p, specs) && !(p->call->kind == VALUES_SPECIAL && (sums_used || (bools && partial)));
+}
+
+static dt_status apply_dry(const promise *p, const dt_spec *const *specs, dt_tensor **y)
+{
+    dt_tensor *x[CALL_OPERANDS];
+    for (int i = 0; i < p->call->n; i++) x[i] = specs[i] ? dt_zeros(specs[i]) : NULL;
+    return dt_apply_all(p->call->op, x, p->call->n, p->call->attributes, y, p->call->result_count);
+}
+
+/* Calls without data give the same specs, and in a strict scope an error exactly where bytes would move. */
+static void call_dry(job *j, dt_context *ctx, const promise *p, const dt_spec *const *specs)
+{
+    dt_tensor *y[CALL_RESULTS];
+    int scope = dt_scope_push(ctx, 0);
+    if (apply_dry(p, specs, y) != DT_OK) wrong(j, p, "dry: %s", dt_context_error(ctx));
+    else
+        for (int r = 0; r < p->call->result_count; r++)
+            if (strcmp(dt_spec_text(dt_tensor_spec(y[r])), p->result[r]) != 0)
+                wrong(j, p, "dry: result %s, promised %s", dt_spec_text(dt_tensor_spec(y[r])), p->result[r]);
+    dt_context_clear(ctx);
+    dt_scope_pop(ctx, scope, NULL);
+    scope = dt_scope_push(ctx, DT_SCOPE_STRICT);
+    dt_status status = apply_dry(p, specs, y), due = p->total ? DT_ERR_PLACEMENT : DT_OK;
+    if (status != due)
+        wrong(j, p, "strict: status %d, expected %d, %lld bytes move (%s)", (int)status, (int)due, (long long)p->total,
+              dt_context_error(ctx));
+    dt_context_clear(ctx);
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static promise *new_promise(job *j)
+{
+    if (j->count == j->room) {
+        int room = j->room ? 2 * j->room : 256;
+        promise *at = realloc(j->at, (size_t)room * sizeof *at);
+        if (!expect(at != NULL, "memory")) return NULL;
+        j->at = at;
+        j->room = room;
+    }
+    memset(&j->at[j->count], 0, sizeof *j->at);
+    return &j->at[j->count];
+}
+
+static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const placed *at, promising *s)
+{
+    const dt_spec *specs[CALL_OPERANDS];
+    const dti_dispatch *d = NULL;
+    promise *p = new_promise(j);
+    if (!p) return;
+    p->call = call;
+    p->at = *at;
+    if (!propagate(mesh, p, specs, s) || !(d = dti_dispatch_get(mesh->ctx, call->op, specs, call->n, &s->attributes)))
+        wrong(j, p, "propagation: %s", dt_context_error(mesh->ctx));
+    else if (!is_kept(d, &s->propagation.answer[0]))
+        wrong(j, p, "remembered otherwise, or no spec: %s", d->result[0]->text);
+    else if (promise_answer(j, p, specs, &s->propagation.answer[0], d)) {
+        call_dry(j, mesh->ctx, p, specs);
+        j->count++;
+    }
+    if (dt_context_status(mesh->ctx)) wrong(j, p, "plans: %s", dt_context_error(mesh->ctx));
+    dt_context_clear(mesh->ctx);
+}
+
+static void place_call(const op_call *call, dt_mesh *mesh, const judge_effort *effort, int draws, placed_list *list)
+{
+    list->count = 0;
+    if (dt_mesh_dim_count(mesh) == 1) {
+        placed_all(call, mesh, effort->combinations, list);
+        return;
+    }
+    placed_pairs(call, mesh, effort->pairs, list);
+    placed_singles(call, mesh, effort->singles, list);
+    placed_draws(call, mesh, draws, call_seed(call, 1, call_count(call, 0)), list);
+}
+
+static void make_promises(job *j, const op_calls *calls, const judge_effort *effort)
+{
+    dt_context *ctx = dt_context_dry(j->ranks);
+    dt_mesh *mesh = dt_mesh_create(ctx, j->mesh);
+    promising *s = malloc(sizeof *s);
+    placed_list list = { 0 };
+    for (int i = 0; s && i < calls->count; i++) {
+        place_call(&calls->call[i], mesh, effort, effort->draws / calls->count + 1, &list);
+        for (int k = 0; k < list.count; k++) make_promise(j, mesh, &calls->call[i], &list.at[k], s);
+    }
+    placed_free(&list);
+    free(s);
+    dt_context_destroy(&ctx);
+}
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+static value_split split_of(const dt_spec *spec, value_kind kind)
+{
+    value_split split = { .count = 1, .averaged = 1, .dtype = dt_spec_dtype(spec), .exact = kind != VALUES_ROUGH };
+    for (int m = 0; m < spec->mesh->dim_count; m++) {
+        int size = spec->mesh->dims[m].size;
+        if (!spec->form.partial[m]) continue;
+        split.kind = (dti_partial)spec->form.partial[m];
+        split.count *= size;
+        if (split.kind == DTI_AVG) split.averaged *= size;
+    }
+    return split;
+}
+
+static bool can_be_made(const promise *p, const dt_spec *const *specs)
+{
+    for (int i = 0; i < p->call->n; i++) {
+        if (!specs[i] || !specs[i]->layout->partial_count) continue;
+        value_split split = split_of(specs[i], p->call->kind);
+        if (!value_splits(&split)) return false;
+    }
+    return true;
+}
+
+typedef struct filling {
+    const op_call *call;
+    int operand, contribution;
+    value_split split;
+    size_t size;
+    char *part;
+} filling;
+
+static void fill_run(const dti_part_run *run, void *arg)
+{
+    const filling *f = arg;
+    for (int64_t k = 0; k < run->count; k++) {
+        int64_t e = run->global + k;
+        double value = f->call->values[f->operand][e];
+        if (f->split.kind)
+            value = value_part(&f->split, value, f->contribution, call_seed(f->call, f->operand, e));
+        dti_number_set(f->split.dtype, value, f->part + (run->local + k) * (int64_t)f->size);
+    }
+}
+
+static int contribution_of(const dt_spec *spec)
+{
+    const dt_mesh *mesh = spec->mesh;
+    int at = 0;
+    for (int m = 0; m < mesh->dim_count; m++)
+        if (spec->form.partial[m]) at = at * mesh->dims[m].size + dti_mesh_coord_of(mesh, m, mesh->ctx->rank);
+    return at;
+}
+
+static dt_tensor *make_operand(dt_mesh *mesh, const promise *p, int i)
+{
+    const dt_spec *spec = p->at.spec[i][0] ? dt_spec_parse(mesh, p->at.spec[i]) : NULL;
+    dti_storage *storage;
+    if (!spec || !dti_part_new(spec, &storage)) return NULL;
+    filling f = { .call = p->call, .operand = i, .contribution = contribution_of(spec),
+                  .split = split_of(spec, p->call->kind), .size = dt_dtype_bytes(dt_spec_dtype(spec)),
+                  .part = storage->bytes };
+    dti_part_runs(spec, mesh->rank, fill_run, &f);
+    return dti_tensor_new(spec, storage);
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+static double epsilon(dt_dtype dtype)
+{
+    static const double of[DT_DTYPE_COUNT] = { [DT_F64] = 0x1p-52, [DT_F32] = 0x1p-23, [DT_BF16] = 0x1p-7,
+                                               [DT_F16] = 0x1p-10 };
+    return of[dtype];
+}
+
+typedef struct comparing {
+    job *j;
+    const promise *p;
+    const call_result *due;
+    const char *part;
+    int rank;
+    bool told;                         /* one element of a case is enough                                          */
+} comparing;
+
+static bool agrees(const comparing *c, const void *got, const void *due, int64_t e)
+{
+    double a = dti_number_get(c->due->dtype, got), b = dti_number_get(c->due->dtype, due);
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    if (!c->p->summed || c->due->dtype >= DT_I64) return memcmp(got, due, dt_dtype_bytes(c->due->dtype)) == 0;
+    return a == b || fabs(a - b) <= 4 * epsilon(c->due->dtype) * c->due->magnitude[c->p->padded][e];
+}
+
+static void compare_run(const dti_part_run *run, void *arg)
+{
+    comparing *c = arg;
+    int64_t size = (int64_t)dt_dtype_bytes(c->due->dtype);
+    for (int64_t k = 0; k < run->count && !c->told; k++) {
+        int64_t e = run->global + k;
+        const char *got = c->part + (run->local + k) * size, *due = (const char *)c->due->values + e * size;
+        if (agrees(c, got, due, e)) continue;
+        c->told = true;
+        wrong(c->j, c->p, "rank %d, element %lld of %s: got %.17g, expected %.17g %s", c->rank, (long long)e,
+              c->p->result[c->due - c->p->call->result], dti_number_get(c->due->dtype, got),
+              dti_number_get(c->due->dtype, due), c->p->summed ? "about" : "exactly");
+    }
+}
+
+/* A partial result is brought together, and all ranks look at all of it; else each at its own part. */
+static void judge_result(comparing *c, dt_tensor *y)
+{
+    const dt_spec *spec = dt_tensor_spec(y);
+    size_t bytes = (size_t)c->due->count * dt_dtype_bytes(c->due->dtype);
+    if (!spec->layout->partial_count) {
+        c->part = dt_tensor_data(y);
+        dti_part_runs(spec, spec->mesh->rank, compare_run, c);
+        return;
+    }
+    char *whole = malloc(bytes + 1);
+    c->part = whole;
+    if (whole && dt_tensor_to_host(y, -1, whole, bytes) == DT_OK)
+        compare_run(&(dti_part_run){ 0, 0, c->due->count }, c);
+    free(whole);
+}
+
+static uint64_t hash_of(const dt_tensor *y)
+{
+    return y->storage ? dti_hash(y->storage->bytes, y->storage->n, 1) : 0;
+}
+
+static int64_t received(const dt_counters *counters)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) bytes += counters->bytes[k];
+    return bytes;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+static void run_case(dt_context *ctx, dt_mesh *mesh, job *j, int number)
+{
+    const promise *p = &j->at[number];
+    seen *log = &j->seen[dt_rank(ctx)][number];
+    dt_tensor *x[CALL_OPERANDS], *y[CALL_RESULTS] = { NULL };
+    int scope = dt_scope_push(ctx, p->total ? 0 : DT_SCOPE_STRICT);
+    for (int i = 0; i < p->call->n; i++) x[i] = make_operand(mesh, p, i);
+    dt_counters before = dt_mesh_counters(mesh, NULL);
+    dt_status status = dt_apply_all(p->call->op, x, p->call->n, p->call->attributes, y, p->call->result_count);
+    dt_counters after = dt_mesh_counters(mesh, NULL);
+    log->received = received(&after) - received(&before);
+    if (status == DT_OK && after.implied - before.implied != p->moves)
+        wrong(j, p, "rank %d: %lld implied redistributions, planned %d", dt_rank(ctx),
+              (long long)(after.implied - before.implied), p->moves);
+    for (int r = 0; r < p->call->result_count && status == DT_OK; r++) {
+        comparing c = { .j = j, .p = p, .due = &p->call->result[r], .rank = dt_rank(ctx) };
+        log->hash[r] = hash_of(y[r]);
+        if (strcmp(dt_spec_text(dt_tensor_spec(y[r])), p->result[r]) != 0)
+            wrong(j, p, "result %s, promised %s", dt_spec_text(dt_tensor_spec(y[r])), p->result[r]);
+        else judge_result(&c, y[r]);
+    }
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static dt_status run_cases(dt_context *ctx, void *arg)
+{
+    job *j = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, j->mesh);
+    for (int i = 0; i < j->count && dt_context_status(ctx) == DT_OK; i++) {
+        if (dt_rank(ctx) == 0) j->reached = i;
+        run_case(ctx, mesh, j, i);
+    }
+    return dt_context_status(ctx);
+}
+
+/* ---- what ranks saw ---------------------------------------------------------------------------------------------- */
+
+static bool splits_or_is_partial(const dt_spec *spec, int m)
+{
+    if (spec->form.partial[m]) return true;
+    for (int k = 0; k < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; k++)
+        if (spec->form.split[k] == m) return true;
+    return false;
+}
+
+/* The first rank that holds the same part of a result. */
+static int leader_of(const dt_spec *spec, int rank)
+{
+    int leader = 0;
+    for (int m = 0; m < spec->mesh->dim_count; m++)
+        leader = leader * spec->mesh->dims[m].size
+               + (splits_or_is_partial(spec, m) ? dti_mesh_coord_of(spec->mesh, m, rank) : 0);
+    return leader;
+}
+
+static void compare_ranks(job *j, dt_mesh *mesh, int number)
+{
+    const promise *p = &j->at[number];
+    for (int rank = 0; rank < j->ranks; rank++) {
+        if (j->seen[rank][number].received != p->received[rank])
+            wrong(j, p, "rank %d received %lld bytes, planned %lld", rank, (long long)j->seen[rank][number].received,
+                  (long long)p->received[rank]);
+        for (int r = 0; r < p->call->result_count; r++) {
+            int leader = leader_of(dt_spec_parse(mesh, p->result[r]), rank);
+            if (j->seen[rank][number].hash[r] != j->seen[leader][number].hash[r])
+                wrong(j, p, "ranks %d and %d hold different bits of %s", leader, rank, p->result[r]);
+        }
+    }
+    j->counted.cases++;
+    j->counted.moved += p->total > 0;
+    j->counted.summed += p->summed;
+}
+
+static void look_back(job *j)
+{
+    dt_context *ctx = dt_context_dry(j->ranks);
+    dt_mesh *mesh = dt_mesh_create(ctx, j->mesh);
+    for (int i = 0; i < j->count; i++) compare_ranks(j, mesh, i);
+    dt_context_destroy(&ctx);
+}
+
+static void run(job *j)
+{
+    char error[512] = "";
+    dt_status status = dt_launch_threads(j->ranks, run_cases, j, error, sizeof error);
+    if (status == DT_OK) look_back(j);
+    else if (j->count) wrong(j, &j->at[j->reached], "%s", error);
+    else expect(false, "%s: %s", j->mesh, error);
+}
+
+/* ---- the front door ---------------------------------------------------------------------------------------------- */
+
+static int ranks_of(const char *mesh)
+{
+    int ranks = 1;
+    for (const char *at = strchr(mesh, '='); at; at = strchr(at + 1, '=')) ranks *= atoi(at + 1);
+    return ranks;
+}
+
+judge_count judge(const op_calls *calls, const char *mesh, const judge_effort *effort)
+{
+    job j = { .mesh = mesh, .ranks = ranks_of(mesh) };
+    make_promises(&j, calls, effort);
+    bool room = true;
+    for (int rank = 0; rank < j.ranks; rank++) {
+        j.seen[rank] = calloc((size_t)j.count + 1, sizeof *j.seen[rank]);
+        room &= j.seen[rank] != NULL;
+    }
+    if (expect(room, "memory")) run(&j);
+    for (int rank = 0; rank < j.ranks; rank++) free(j.seen[rank]);
+    free(j.at);
+    return j.counted;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Does a call give on a mesh what it gives on one rank? What is promised without data is written down first, then ranks
+ * run, and write down what they see. */
+#ifndef OPS_JUDGE_H
+#define OPS_JUDGE_H
+
+#include "placed.h"
+
+typedef struct judge_effort {          /* per call and mesh, at most                                               */
+    int combinations, pairs, singles;
+    int draws;                         /* of all calls of a row on one mesh                                        */
+} judge_effort;
+
+typedef struct judge_count { int64_t cases, moved, summed; } judge_count; /* moved: something was redistributed;
+                                          summed: judged within a bound, not bit for bit                           */
+
+/* All calls on a mesh of one or two dims, "x=2,y=3". What is wrong is a failure of the running test. */
+judge_count judge(const op_calls *calls, const char *mesh, const judge_effort *effort);
+
+#endif
