@@ -48,8 +48,7 @@ static bool converts(const dti_form *in, const dti_form *used, int m)
     return dti_partial_mixes(from, to) && in->dtype < DT_I64;
 }
 
-/* An operand that is P(max) and is lifted to P(sum) is R between them. */
-static const dt_spec *between(const dt_spec *in, const dt_spec *used)
+const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
 {
     dti_form form = used->form;
     bool direct = true;
@@ -83,7 +82,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         d->via[i] = d->used[i] = answer->used[i];
         if (d->in[i] == d->used[i]) continue;
         d->moved |= UINT32_C(1) << i;
-        if (!(d->via[i] = between(d->in[i], d->used[i]))) return NULL;
+        if (!(d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
     return d;

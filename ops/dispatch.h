@@ -19,6 +19,10 @@ typedef struct dti_dispatch {
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 
+/* What lies between an operand as it is given and as it is used: one that is P(max) and is lifted to P(sum) is R
+ * before. used itself, where one redistribution leads to it. NULL and the error when memory ran out. */
+const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used);
+
 /* What is remembered for a call, or made now. NULL and the error: see dt_apply. */
 const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                                      const dti_attributes *attributes);

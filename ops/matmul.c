@@ -8,10 +8,13 @@
 #include "ops/gradients.h"
 #include "ops/tables.h"
 
+/* As large as it counts. */
+static int64_t times(int64_t a, int64_t b) { return b && a > INT64_MAX / b ? INT64_MAX : a * b; }
+
 static int64_t elements(const dt_shape *shape)
 {
     int64_t n = 1;
-    for (int d = 0; d < shape->n; d++) n *= shape->dim[d];
+    for (int d = 0; d < shape->n; d++) n = times(n, shape->dim[d]);
     return n;
 }
 
@@ -22,23 +25,23 @@ static int64_t matmul_flops(const void *attributes, const dt_shape *in, int n)
     int64_t rows = in[0].n > 1 ? in[0].dim[in[0].n - 2] : 1, by_a = elements(&in[0]), by_b = elements(&in[1]);
     (void)attributes;
     (void)n;
-    by_a *= in[1].n ? in[1].dim[in[1].n - 1] : 1;
-    by_b *= rows;
-    return 2 * (by_a > by_b ? by_a : by_b);
+    by_a = times(by_a, in[1].n ? in[1].dim[in[1].n - 1] : 1);
+    by_b = times(by_b, rows);
+    return times(2, by_a > by_b ? by_a : by_b);
 }
 
 static int64_t linear_flops(const void *attributes, const dt_shape *in, int n)
 {
     (void)attributes;
     (void)n;
-    return 2 * elements(&in[0]) * (in[1].n ? in[1].dim[0] : 1);
+    return times(times(2, in[1].n ? in[1].dim[0] : 1), elements(&in[0]));
 }
 
 static int64_t addmm_flops(const void *attributes, const dt_shape *in, int n)
 {
     (void)attributes;
     (void)n;
-    return 2 * elements(&in[1]) * (in[2].n ? in[2].dim[in[2].n - 1] : 1);
+    return times(times(2, in[2].n ? in[2].dim[in[2].n - 1] : 1), elements(&in[1]));
 }
 
 /* What is added broadcasts: its dims are the product's, or new letters y, z of size 1, which are summed away. */

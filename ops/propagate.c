@@ -17,6 +17,8 @@ enum {
     FOREIGN = -1                       /* a factor of a given placement that is no factor of the bound rule        */
 };
 
+static const int64_t MAX_TOUCHED = INT64_C(1) << 60; /* so that no sum of prices overflows                     */
+
 /* Orders of magnitude of an accelerator, as the link classes' prices are: 400 TFLOP/s, 2 TB/s. */
 enum { FLOPS_PER_NS = 400000, BYTES_PER_NS = 2000 };
 
@@ -162,13 +164,6 @@ static void price_dims(search *s, const dti_topology *topology)
     }
 }
 
-static int64_t bytes_of_form(const dti_form *form, dt_dtype dtype)
-{
-    int64_t bytes = (int64_t)dt_dtype_bytes(dtype);
-    for (int d = 0; d < form->dim_count; d++) bytes *= dti_form_dim(form, d);
-    return bytes;
-}
-
 static dt_dtype result_dtype(const search *s, int r)
 {
     if (s->ask->result[r]) return s->ask->result[r];
@@ -177,16 +172,35 @@ static dt_dtype result_dtype(const search *s, int r)
     return DT_F32;
 }
 
-static void count_touched(search *s)
+/* Add the bytes of a form. false: they are too many for sums of prices. */
+static bool add_bytes(search *s, const dti_form *form, dt_dtype dtype)
 {
-    for (int i = 0; i < s->rule->operand_count; i++)
+    int64_t bytes = (int64_t)dt_dtype_bytes(dtype);
+    bool fits = true;
+    for (int d = 0; d < form->dim_count; d++) {
+        int64_t size = dti_form_dim(form, d);
+        fits = fits && (size == 0 || bytes <= MAX_TOUCHED / size);
+        if (fits) bytes *= size;
+    }
+    s->touched += fits ? bytes : 0;
+    return fits && s->touched <= MAX_TOUCHED;
+}
+
+static bool count_touched(search *s)
+{
+    bool fits = true;
+    for (int i = 0; i < s->rule->operand_count && fits; i++)
         if (is_present(s, i))
-            s->touched += s->elements[i] * (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype);
-    for (int r = 0; r < s->rule->result_count; r++) {
+            fits = add_bytes(s, &s->ask->operand[i]->form, (dt_dtype)s->ask->operand[i]->form.dtype);
+    for (int r = 0; r < s->rule->result_count && fits; r++) {
         dti_bound_dims dims;
         dti_bound_result(s->rule, &s->out->bound, r, 0, &dims);
-        s->touched += bytes_of_form(&dims.form, result_dtype(s, r));
+        fits = add_bytes(s, &dims.form, result_dtype(s, r));
     }
+    if (!fits)
+        dti_fail(s->ctx, DT_ERR_SHAPE, "%s: its operands and results are too large, together more than 2^60 bytes",
+                 dti_rule_op(s->rule));
+    return fits;
 }
 
 static bool is_integer(const dt_spec *spec) { return spec->form.dtype >= DT_I64; }
@@ -448,7 +462,8 @@ static void add_own(const search *s, const dti_strategy *along, int operand, int
     }
 }
 
-/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the others. */
+/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the
+ * others. */
 static split_order order_of(const search *s, const dti_strategy *along, int factor)
 {
     split_order order = { 0 };
@@ -531,7 +546,7 @@ static bool search_all(search *s)
     const dti_topology *topology = dti_topology_get(s->ctx);
     if (!topology) return false;
     price_dims(s, topology);
-    count_touched(s);
+    if (!count_touched(s)) return false;
     for (int m = 0; m < s->mesh->dim_count; m++) find_candidates(s, m);
     if (s->wanted == 1) try_all(s, true);
     if (s->best_count == 0) try_all(s, false); /* or a letter would be split whole here, by a factor there         */

@@ -75,6 +75,9 @@ bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, c
 {
     out->bytes = op->attribute_bytes;
     if (out->bytes == 0) return true;
+    if (out->bytes > DT_MAX_ATTRIBUTE_BYTES)
+        return dti_fail(ctx, DT_ERR_ARG, "%s: %zu bytes of attributes, more than %d", op->head, out->bytes,
+                        DT_MAX_ATTRIBUTE_BYTES), false;
     if (!values) return dti_fail(ctx, DT_ERR_ARG, "%s: no attributes", op->head), false;
     memcpy(out->values, values, out->bytes);
     memcpy(out->key, values, out->bytes);
@@ -188,12 +191,21 @@ static bool parse(dt_context *ctx, const dt_op *op, int n, dti_asking *out)
     return false;
 }
 
+/* Only shapes that may fit are asked about: required operands are there, and have the dims that the rule names. What
+ * they lack, binding says. */
+static bool may_fit(const dti_rule *rule, const dt_spec *const *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (in[i] ? in[i]->shape.n < rule->operand[i].dim_count : !rule->operand[i].optional) return false;
+    return true;
+}
+
 static void count_flops(const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
                         dti_asking *out)
 {
     dt_shape shapes[DT_MAX_OPERANDS];
     for (int i = 0; i < n; i++) shapes[i] = in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
-    if (op->flops) out->ask.flops = op->flops(attributes->values, shapes, n);
+    if (op->flops && may_fit(&out->rule, in, n)) out->ask.flops = op->flops(attributes->values, shapes, n);
 }
 
 bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,

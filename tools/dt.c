@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tool_command later_rule = { .name = "rule", .summary = "placements an op takes and gives" };
 static const tool_command later_plan = { .name = "plan", .summary = "run a program without data, on any cluster" };
 
 static const tool_command *const commands[] = {
-    &dt_info_command, &dt_redistribute_command, &dt_run_command, &later_rule, &later_plan,
+    &dt_info_command, &dt_rule_command, &dt_redistribute_command, &dt_run_command, &later_plan,
 };
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -37,7 +36,7 @@ int tool_fail_context(const char *command, const dt_context *ctx)
 
 /* ---- aligned text ------------------------------------------------------------------------------------------------ */
 
-enum { MAX_COLUMNS = 8 };
+enum { MAX_COLUMNS = 32 };
 
 static const char *cell_end(const char *cell) { return cell + strcspn(cell, "\t\n"); }
 
@@ -65,6 +64,18 @@ void tool_align(FILE *out, const char *text, const char *columns)
         fputc('\n', out);
         column = gap = 0;
     }
+}
+
+bool tool_put(FILE *out, const char *columns, tool_put_fn put, const void *arg)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *cells = open_memstream(&text, &bytes);
+    if (cells) put(cells, arg);
+    bool made = cells && fclose(cells) == 0;
+    if (made) tool_align(out, text, columns);
+    free(text);
+    return made;
 }
 
 /* ---- help -------------------------------------------------------------------------------------------------------- */
@@ -142,7 +153,7 @@ static const char *long_word(const tool_command *command, const char *word)
 
 static int read_call(const tool_command *command, line *rest, tool_call *call)
 {
-    int n = 0, status = TOOL_OK;
+    int status = TOOL_OK, most = command->argument_limit ? command->argument_limit : command->argument_count;
     bool options_end = false;
     while (rest->at < rest->count && status == TOOL_OK) {
         const char *word = rest->words[rest->at++];
@@ -155,10 +166,10 @@ static int read_call(const tool_command *command, line *rest, tool_call *call)
         else if (command->takes_program) {
             call->program = &rest->words[rest->at - 1];
             rest->at = rest->count;
-        } else if (n < command->argument_count) call->arguments[n++] = word;
+        } else if (call->argument_count < most) call->arguments[call->argument_count++] = word;
         else status = tool_fail(command->name, TOOL_USAGE, "unexpected argument \"%s\"", word);
     }
-    if (status == TOOL_OK && n < command->argument_count)
+    if (status == TOOL_OK && call->argument_count < command->argument_count)
         status = tool_fail(command->name, TOOL_USAGE, "expected %s; see dt %s --help", command->arguments,
                            command->name);
     return status;

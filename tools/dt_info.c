@@ -5,17 +5,18 @@
 #include "tool.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/context.h"
+#include "info_ops.h"
 #include "json.h"
 #include "redistribute/price.h"
 
-enum { OPTION_JSON, OPTION_COUNT };
+enum { OPTION_OPS, OPTION_JSON, OPTION_COUNT };
 
 static const tool_option options[OPTION_COUNT] = {
+    [OPTION_OPS] = { "ops", NULL, "the op table instead: heads, rules, polynomials, dtypes, attributes" },
     [OPTION_JSON] = { "json", NULL, "one JSON object" },
 };
 
@@ -77,8 +78,9 @@ static void put_parts(FILE *out, const char *title, const part *parts, int n)
     fputc('\n', out);
 }
 
-static void put_facts(FILE *out, const info *read)
+static void put_facts(FILE *out, const void *arg)
 {
+    const info *read = arg;
     fprintf(out, "version\t%s\n", TOOL_VERSION);
     fprintf(out, "compiler\t%s\n", TOOL_COMPILER);
     fprintf(out, "build\t%s\n", TOOL_BUILD);
@@ -89,8 +91,9 @@ static void put_facts(FILE *out, const info *read)
     if (read->has_topology) fprintf(out, "DT_TOPOLOGY\t%s\n", read->topology.text);
 }
 
-static void put_links(FILE *out, const info *read)
+static void put_links(FILE *out, const void *arg)
 {
+    const info *read = arg;
     fprintf(out, "link\tstart us\tmessage us\tGB/s\t\n");
     for (int i = 0; dti_level_names[i]; i++) {
         dti_price price = price_of(dti_level_names[i]);
@@ -100,9 +103,9 @@ static void put_links(FILE *out, const info *read)
     }
 }
 
-static void put_options(FILE *out, const info *read)
+static void put_options(FILE *out, const void *arg)
 {
-    (void)read;
+    (void)arg;
     fprintf(out, "option\tvariable\tdefault\t\n");
     for (int i = 0; i < DTI_OPTION_COUNT; i++) {
         dti_option_about row = dti_option_row((dti_option)i);
@@ -110,7 +113,7 @@ static void put_options(FILE *out, const info *read)
     }
 }
 
-typedef struct section { void (*put)(FILE *out, const info *read); const char *columns; } section;
+typedef struct section { tool_put_fn put; const char *columns; } section;
 
 static const section sections[] = { { put_facts, "ll" }, { put_links, "lrrrl" }, { put_options, "llll" } };
 
@@ -118,15 +121,8 @@ static const section sections[] = { { put_facts, "ll" }, { put_links, "lrrrl" },
 static bool print_text(FILE *out, const info *read)
 {
     for (int i = 0; i < DT_COUNT(sections); i++) {
-        char *text = NULL;
-        size_t bytes;
-        FILE *cells = open_memstream(&text, &bytes);
-        if (cells) sections[i].put(cells, read);
-        bool made = cells && fclose(cells) == 0;
-        if (made) fputs(i ? "\n" : "", out);
-        if (made) tool_align(out, text, sections[i].columns);
-        free(text);
-        if (!made) return false;
+        if (i) fputc('\n', out);
+        if (!tool_put(out, sections[i].columns, sections[i].put, read)) return false;
     }
     return true;
 }
@@ -207,7 +203,7 @@ static void print_json(FILE *out, const info *read)
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static int info_run(const tool_call *call)
+static int print_build(const tool_call *call)
 {
     dt_context *ctx = dt_context_dry(1);
     info read;
@@ -220,9 +216,18 @@ static int info_run(const tool_call *call)
     return status;
 }
 
+static int print_ops(const tool_call *call)
+{
+    if (call->values[OPTION_JSON]) info_ops_json(call->out);
+    else if (!info_ops_text(call->out)) return tool_fail(call->command, TOOL_FAILED, "out of memory");
+    return TOOL_OK;
+}
+
+static int info_run(const tool_call *call) { return call->values[OPTION_OPS] ? print_ops(call) : print_build(call); }
+
 const tool_command dt_info_command = {
     .name = "info",
-    .summary = "version, build, backends, devices, topology, prices of links, options of the library",
+    .summary = "version, build, backends, devices, topology, prices of links, options of the library; ops",
     .options = options,
     .option_count = OPTION_COUNT,
     .run = info_run,

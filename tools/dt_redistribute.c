@@ -5,17 +5,13 @@
  * --run it also has it carried out. */
 #include "tool.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/context.h"
+#include "dry.h"
 #include "json.h"
-#include "mesh/mesh_text.h"
 #include "redistribute_run.h"
+#include "step.h"
 
 enum {
     OPTION_MESH, OPTION_AT, OPTION_TO_MESH, OPTION_TO_AT, OPTION_RANKS, OPTION_TOPOLOGY, OPTION_LEAST_TIME, OPTION_RUN,
@@ -36,48 +32,6 @@ static const tool_option options[OPTION_COUNT] = {
 
 typedef struct ends { const dt_spec *source, *target; } ends;
 
-/* ---- ranks ------------------------------------------------------------------------------------------------------- */
-
-static int read_ranks(const tool_call *call, const char *text, int *ranks)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    bool is_number = isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && value >= 1 && value <= INT_MAX;
-    if (!is_number)
-        return tool_fail(call->command, TOOL_USAGE, "--ranks=%s: expected an integer from 1 to %d", text, INT_MAX);
-    *ranks = (int)value;
-    return TOOL_OK;
-}
-
-/* The product of the sizes of a mesh; ctx is only for the error. */
-static int multiply_sizes(const tool_call *call, dt_context *ctx, int *ranks)
-{
-    const char *text = call->values[OPTION_MESH];
-    dti_list list;
-    int64_t product = 1;
-    if (!dti_list_read(&list, ctx, DTI_LIST_MESH, text)) return tool_fail_context(call->command, ctx);
-    for (int i = 0; i < list.n && product <= INT_MAX; i++) {
-        if (list.items[i].number == DTI_UNSIZED)
-            return tool_fail(call->command, TOOL_USAGE, "--mesh=%s: a dim without a size needs --ranks", text);
-        product *= list.items[i].number;
-    }
-    if (product > INT_MAX)
-        return tool_fail(call->command, TOOL_FAILED, "mesh \"%s\": expected at most %d ranks", text, INT_MAX);
-    *ranks = (int)product;
-    return TOOL_OK;
-}
-
-static int count_ranks(const tool_call *call, int *ranks)
-{
-    if (call->values[OPTION_RANKS]) return read_ranks(call, call->values[OPTION_RANKS], ranks);
-    dt_context *ctx = dt_context_dry(1);
-    if (!ctx) return tool_fail(call->command, TOOL_FAILED, "out of memory");
-    int status = multiply_sizes(call, ctx, ranks);
-    dt_context_destroy(&ctx);
-    return status;
-}
-
 /* ---- meshes and specs -------------------------------------------------------------------------------------------- */
 
 static dt_mesh *make_mesh(dt_context *ctx, const char *text, const char *at)
@@ -86,28 +40,11 @@ static dt_mesh *make_mesh(dt_context *ctx, const char *text, const char *at)
     return at ? dt_mesh_select(mesh, at) : mesh;
 }
 
-/* A text of its own; NULL and the error when memory ran out. */
-DT_PRINTF(2, 3)
-static char *make_text(dt_context *ctx, const char *format, ...)
-{
-    char *text = NULL;
-    size_t bytes;
-    va_list args;
-    FILE *out = open_memstream(&text, &bytes);
-    va_start(args, format);
-    if (out) vfprintf(out, format, args);
-    va_end(args);
-    if (out && fclose(out) == 0) return text;
-    free(text);
-    dt_context_fail(ctx, DT_ERR_MEMORY, "out of memory");
-    return NULL;
-}
-
 /* A tensor like source on another mesh: its dtype and sizes, factors too. */
 static const dt_spec *place_elsewhere(dt_mesh *mesh, const dt_spec *source, const char *placements)
 {
     const char *text = dt_spec_text(source);
-    char *made = make_text(dt_mesh_context(mesh), "%.*s@%s", (int)strcspn(text, "@"), text, placements);
+    char *made = dry_text(dt_mesh_context(mesh), "%.*s@%s", (int)strcspn(text, "@"), text, placements);
     const dt_spec *target = made ? dt_spec_parse(mesh, made) : NULL;
     free(made);
     return target;
@@ -134,44 +71,6 @@ static bool make_ends(const tool_call *call, dt_context *ctx, ends *made)
     return made->target != NULL;
 }
 
-static bool set_topology(dt_context *ctx, const char *text)
-{
-    if (!text) return true;
-    int argc = 2;
-    char *option = make_text(ctx, "--dt-topology=%s", text), *words[] = { NULL, option, NULL }, **argv = words;
-    if (option) dt_options_read(ctx, &argc, &argv);
-    free(option);
-    return dt_context_status(ctx) == DT_OK;
-}
-
-/* ---- dims of a step ---------------------------------------------------------------------------------------------- */
-
-typedef void (*name_fn)(const char *name, size_t n, void *arg);
-
-static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
-
-/* Does a name stand among the first n characters of a text of dims? */
-static bool stands_before(const char *text, size_t n, const char *name, size_t length)
-{
-    for (size_t i = 0; i + length <= n; i++)
-        if ((i == 0 || !is_name_char(text[i - 1])) && strncmp(text + i, name, length) == 0
-            && !is_name_char(text[i + length]))
-            return true;
-    return false;
-}
-
-/* Each mesh dim of a step once: of "x,y", or, from mesh to mesh, of "x=4 > a=2,x=2". */
-static void each_dim(const char *dims, name_fn fn, void *arg)
-{
-    for (const char *at = dims; *at;) {
-        size_t n = 0;
-        while (is_name_char(at[n])) n++;
-        bool is_name = n && isalpha((unsigned char)*at);
-        if (is_name && !stands_before(dims, (size_t)(at - dims), at, n)) fn(at, n, arg);
-        at += n ? n : 1;
-    }
-}
-
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void put_dtypes(FILE *out, const dt_plan_step *step)
@@ -181,8 +80,13 @@ static void put_dtypes(FILE *out, const dt_plan_step *step)
     if (step->gives != step->travels) fprintf(out, ", gives %s", dt_dtype_text(step->gives));
 }
 
-static void put_steps(FILE *out, const dt_plan *plan)
+static void put_steps(FILE *out, const void *arg)
 {
+    const dt_plan *plan = arg;
+    if (dt_plan_step_count(plan) == 0) {
+        fputs("nothing to do\n", out);
+        return;
+    }
     fputs("step\tkind\tdims\tbytes\tmessages\tdtypes\n", out);
     for (int i = 0; i < dt_plan_step_count(plan); i++) {
         dt_plan_step step = dt_plan_step_at(plan, i);
@@ -211,15 +115,6 @@ static void put_cost(FILE *out, dt_context *ctx, const dt_plan_cost *cost)
     fprintf(out, "time\t%.3f\tus\n", cost->time_us);
 }
 
-static bool print_aligned(FILE *out, const char *columns, FILE *cells, char **text)
-{
-    bool made = cells && fclose(cells) == 0;
-    if (made) tool_align(out, *text, columns);
-    free(*text);
-    *text = NULL;
-    return made;
-}
-
 /* What a run said, NULL: none was asked for. */
 static void put_run(FILE *out, const run_result *ran)
 {
@@ -227,49 +122,28 @@ static void put_run(FILE *out, const run_result *ran)
         fprintf(out, "run\t%.3f\tus on threads of this machine, %s\n", ran->us, ran->verified ? "verified" : "WRONG");
 }
 
+typedef struct costs { dt_context *ctx; const dt_plan_cost *cost; const run_result *ran; } costs;
+
+static void put_costs(FILE *out, const void *arg)
+{
+    const costs *c = arg;
+    put_cost(out, c->ctx, c->cost);
+    put_run(out, c->ran);
+}
+
 static bool print_text(FILE *out, const ends *made, const dt_plan *plan, const dt_plan_cost *cost,
                        const run_result *ran)
 {
     dt_mesh *from = dt_spec_mesh(made->source), *to = dt_spec_mesh(made->target);
-    char *text = NULL;
-    size_t bytes;
+    costs c = { dt_mesh_context(from), cost, ran };
     fprintf(out, "source  %s  on %s\ntarget  %s  on %s\n\n", dt_spec_text(made->source), dt_mesh_text(from),
             dt_spec_text(made->target), dt_mesh_text(to));
-    FILE *cells = open_memstream(&text, &bytes);
-    if (cells && dt_plan_step_count(plan)) put_steps(cells, plan);
-    else if (cells) fputs("nothing to do\n", cells);
-    if (!print_aligned(out, "rllrrl", cells, &text)) return false;
+    if (!tool_put(out, "rllrrl", put_steps, plan)) return false;
     fputc('\n', out);
-    cells = open_memstream(&text, &bytes);
-    if (cells) put_cost(cells, dt_mesh_context(from), cost);
-    if (cells) put_run(cells, ran);
-    return print_aligned(out, "lrl", cells, &text);
+    return tool_put(out, "lrl", put_costs, &c);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
-
-static void put_json_dim(const char *name, size_t n, void *arg)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%.*s", (int)n, name);
-    json_text(arg, NULL, text);
-}
-
-static void put_json_step(json *j, const dt_plan_step *step)
-{
-    json_begin(j, NULL, JSON_OBJECT, JSON_ONE_LINE);
-    json_text(j, "kind", dt_comm_kind_text(step->kind));
-    json_begin(j, "dims", JSON_ARRAY, JSON_ONE_LINE);
-    each_dim(step->dims, put_json_dim, j);
-    json_end(j);
-    json_int(j, "bytes", step->bytes);
-    json_int(j, "messages", step->messages);
-    json_bool(j, "sums", step->sums);
-    json_text(j, "travels", dt_dtype_text(step->travels));
-    json_text(j, "sums_in", step->sums ? dt_dtype_text(step->sums_in) : NULL);
-    json_text(j, "gives", dt_dtype_text(step->gives));
-    json_end(j);
-}
 
 static void put_json_links(json *j, dt_context *ctx, const dt_plan_cost *cost)
 {
@@ -306,12 +180,7 @@ static void print_json(FILE *out, const ends *made, const dt_plan *plan, const d
     json_text(&j, "target", dt_spec_text(made->target));
     json_text(&j, "source_mesh", dt_mesh_text(dt_spec_mesh(made->source)));
     json_text(&j, "target_mesh", dt_mesh_text(dt_spec_mesh(made->target)));
-    json_begin(&j, "steps", JSON_ARRAY, JSON_LINES);
-    for (int i = 0; i < dt_plan_step_count(plan); i++) {
-        dt_plan_step step = dt_plan_step_at(plan, i);
-        put_json_step(&j, &step);
-    }
-    json_end(&j);
+    step_json(&j, &plan, 1, JSON_LINES);
     put_json_cost(&j, cost);
     if (ran) json_bool(&j, "verified", ran->verified);
     if (ran) json_real(&j, "run_us", ran->us);
@@ -325,7 +194,7 @@ static bool make_in_rank(dt_context *ctx, const void *arg, const dt_spec **sourc
 {
     const tool_call *call = arg;
     ends made = { NULL, NULL };
-    if (!set_topology(ctx, call->values[OPTION_TOPOLOGY]) || !make_ends(call, ctx, &made)) return false;
+    if (!dry_topology(ctx, call->values[OPTION_TOPOLOGY]) || !make_ends(call, ctx, &made)) return false;
     *source = made.source;
     *target = made.target;
     return true;
@@ -343,7 +212,7 @@ static int plan_and_print(const tool_call *call, dt_context *ctx)
 {
     ends made = { NULL, NULL };
     dt_plan_goal goal = call->values[OPTION_LEAST_TIME] ? DT_PLAN_TIME : DT_PLAN_BYTES;
-    if (!set_topology(ctx, call->values[OPTION_TOPOLOGY]) || !make_ends(call, ctx, &made))
+    if (!dry_topology(ctx, call->values[OPTION_TOPOLOGY]) || !make_ends(call, ctx, &made))
         return tool_fail_context(call->command, ctx);
     const dt_plan *plan = dt_plan_create(made.source, made.target, goal);
     dt_plan_cost cost = dt_plan_price(plan);
@@ -361,13 +230,11 @@ static int plan_and_print(const tool_call *call, dt_context *ctx)
 
 static int redistribute_run(const tool_call *call)
 {
-    int ranks = 0;
+    dt_context *ctx = NULL;
     if (!call->values[OPTION_MESH])
         return tool_fail(call->command, TOOL_USAGE, "expected --mesh, the mesh of SOURCE; see dt redistribute --help");
-    int status = count_ranks(call, &ranks);
+    int status = dry_begin(call->command, call->values[OPTION_MESH], call->values[OPTION_RANKS], &ctx);
     if (status != TOOL_OK) return status;
-    dt_context *ctx = dt_context_dry(ranks);
-    if (!ctx) return tool_fail(call->command, TOOL_FAILED, "out of memory");
     status = plan_and_print(call, ctx);
     dt_context_destroy(&ctx);
     return status;

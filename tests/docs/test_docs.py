@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_docs.py [--write] ROOT DT README_PROGRAM EXAMPLES: is what the pages show what happens?
+"""test_docs.py [--write] ROOT DT EXAMPLES PAGE=PROGRAM...: is what the pages show what happens?
 
 In README.md, CONTRIBUTING.md and docs/*.md every ```console block is a session: lines that begin with "$ " are run (dt,
 or ./NAME for an example), the lines up to the next one are their output. The ```text block after the first C program of
-README.md is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is
+a page, README.md=PROGRAM, is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is
 a case. --write puts the new outputs into the pages. Prints TAP.
 """
 import os
@@ -20,8 +20,9 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
 class Programs:
-    def __init__(self, dt, readme, examples):
-        self.dt, self.readme, self.examples = dt, readme, examples
+    def __init__(self, dt, examples, *pages):
+        self.dt, self.examples = dt, examples
+        self.pages = dict(page.split("=", 1) for page in pages)
 
     def run(self, command):
         words = shlex.split(command)
@@ -46,9 +47,9 @@ def refresh(path, text, programs):
     """The parts of a page that are outputs: where in the text, name, what it shows, what is so."""
     for n, match in enumerate(BLOCK.finditer(text), 1):
         yield match.span(1), f"session {n}", match[1], session(match[1], programs)
-    program = PROGRAM.search(text) if path.name == "README.md" else None
+    program = PROGRAM.search(text)
     if program:
-        yield program.span(2), "the program", program[2], programs.output([programs.readme])
+        yield program.span(2), "the program", program[2], programs.output([programs.pages[path.name]])
 
 
 def broken_links(path, text):

@@ -90,14 +90,98 @@ PLANS = [
      ["--topology=node=2048,gpu=8"], {"steps": ["reduce_scatter"], "ratio": 1}),
 ]
 
+# Rules: name, --mesh, arguments, what the JSON must say. used, moves (kinds of steps), bytes: per operand; others: how
+# many alternatives; along: the mesh dims that it speaks of; why, why_not: words that stand there for some mesh dim.
+A, B = "f32[64,512]", "f32[512,256]"
+MINE = ["mine(x, w)", "--rule", "m n, m -> m n", "--polynomial", "x w"]
+LINEAR = ["linear(x, w, b)", "--rule", "... k, n k, n? -> ... n", "--polynomial", "x w + b"]
+RULES = [
+    ("acceptance", "tp=8", ["matmul", f"{A}@tp:S(1)", f"{B}@tp:S(0)"],
+     {"op": "matmul", "outputs": ["f32[64,256]@tp:P(sum)"], "moves": [[], []], "bytes": 0, "why": "k is split and reduced",
+      "rule": "... m k, ... k n -> ... m n", "polynomial": "a b", "why_not": None}),
+    ("column parallel", "dp=2,tp=4", ["matmul", f"{A}@dp:S(0)", f"{B}@tp:S(1)"],
+     {"outputs": ["f32[64,256]@dp:S(0),tp:S(1)"], "moves": [[], []], "bytes": 0, "why": "n is split and stays so"}),
+    ("all is R", "tp=4", ["matmul", A, B],
+     {"outputs": ["f32[64,256]"], "moves": [[], []], "others": 0, "why": "all ranks do the same"}),
+    ("one is P", "tp=4", ["matmul", f"{A}@tp:P", B],
+     {"outputs": ["f32[64,256]@tp:P(sum)"], "bytes": 0, "why": "the value is linear in a"}),
+    ("both are P", "tp=4", ["matmul", f"{A}@tp:P", f"{B}@tp:P"],
+     {"why_not": "a is P(sum) and b is P(sum) in one monomial", "outputs": ["f32[64,256]@tp:P(sum)"]}),
+    ("a slice is free", "tp=4", ["matmul", f"{A}@tp:S(1)", B],
+     {"used": [f"{A}@tp:S(1)", f"{B}@tp:S(0)"], "moves": [[], ["local"]], "bytes": 0}),
+    ("m against n", "tp=4", ["matmul", f"{A}@tp:S(0)", f"{B}@tp:S(1)"],
+     {"used": [A, f"{B}@tp:S(1)"], "moves": [["all_gather"], []], "bytes": 3 * 64 * 512 * 4 // 4,
+      "outputs": ["f32[64,256]@tp:S(1)"], "why_not": "a mesh dim splits one factor"}),
+    ("one mesh dim moves", "dp=2,tp=4", ["matmul", f"{A}@dp:S(0),tp:S(0)", f"{B}@tp:S(1)"],
+     {"used": [f"{A}@dp:S(0)", f"{B}@tp:S(1)"], "dims": [["tp"]], "along": ["dp", "tp"]}),
+    ("both move", "tp=4", ["f(x, y)", "--rule", "a!, b! -> a! b!", "f32[5]@tp:S(0)", "f32[7]@tp:S(0)"],
+     {"moves": [["all_gather"], ["all_gather"]], "bytes": 4 * (4 + 6), "outputs": ["f32[5,7]"], "others": 0}),
+    ("a mesh dim of size 1", "dp=1,tp=4", ["matmul", f"{A}@dp:S(0)", f"{B}@dp:S(0)"],
+     {"along": ["tp"], "bytes": 0, "outputs": ["f32[64,256]"]}),
+    ("uneven", "tp=4", ["matmul", "f64[13,5]@tp:S(0)", "f64[5,3]"], {"outputs": ["f64[13,3]@tp:S(0)"], "bytes": 0}),
+    ("empty", "tp=4", ["matmul", "f64[0,5]@tp:S(0)", "f64[5,3]"], {"outputs": ["f64[0,3]@tp:S(0)"], "bytes": 0}),
+    ("a batch broadcasts", "tp=4", ["matmul", "f32[8,6,5]@tp:S(0)", "f32[5,3]"],
+     {"outputs": ["f32[8,6,3]@tp:S(0)"], "bytes": 0, "why": "...[0] is split"}),
+    ("a product dim", "tp=2", ["matmul", "f32[4,(2 6)]@tp:S(1.1)", "f32[12,3]"],
+     {"used": ["f32[4,(2 6)]@tp:S(1.1)", "f32[(2 6),3]@tp:S(0.1)"], "outputs": ["f32[4,3]@tp:P(sum)"]}),
+    ("a topology", "tp=8", ["matmul", f"{A}@tp:S(0)", f"{B}@tp:S(1)", "--topology=node=2,gpu=4"],
+     {"outputs": ["f32[64,256]@tp:S(1)"]}),
+    ("a size to fill in", "dp,tp=4", ["matmul", A, f"{B}@tp:S(1)", "--ranks=8"], {"mesh": "dp=2,tp=4"}),
+    ("strict, and nothing moves", "tp=8", ["--strict", "matmul", f"{A}@tp:S(1)", f"{B}@tp:S(0)"], {"bytes": 0}),
+    ("strict, and a slice is free", "tp=8", ["--strict", "matmul", f"{A}@tp:S(1)", B], {"bytes": 0}),
+    ("16,384 ranks", "dp=2048,tp=8", ["matmul", "bf16[65536,8192]@dp:S(0)", "bf16[8192,28672]@tp:S(1)"],
+     {"outputs": ["bf16[65536,28672]@dp:S(0),tp:S(1)"], "bytes": 0}),
+    # Attributes.
+    ("a dtype", "tp=2", ["cast", "f32[4]@tp:S(0)", "dtype=bf16"], {"outputs": ["bf16[4]@tp:S(0)"],
+                                                                   "attributes": ["dtype=bf16"]}),
+    ("a number added once", "tp=2", ["add_scalar", "f32[4]@tp:P", "value=2.5"],
+     {"outputs": ["f32[4]@tp:P(sum)"], "bytes": 0, "why": "the number is added once"}),
+    ("times a negative number", "tp=2", ["mul_scalar", "value=-2", "f32[4]@tp:P(max)"],
+     {"outputs": ["f32[4]@tp:P(min)"], "polynomial": "x, falling"}),
+    ("times nothing said, which is 0", "tp=2", ["mul_scalar", "f32[4]@tp:P(max)"], {"polynomial": "x"}),
+    ("dims", "tp=4", ["sum", "f32[8,6]@tp:S(0)", "dims=0", "keep=true"], {"outputs": ["f32[1,6]@tp:P(sum)"], "bytes": 0}),
+    ("a dim from the end", "tp=4", ["softmax", "f32[8,6]@tp:S(0)", "dim=-1"], {"outputs": ["f32[8,6]@tp:S(0)"],
+                                                                              "bytes": 0}),
+    ("an integer", "tp=4", ["one_hot", "i64[8]@tp:S(0)", "size=10", "dtype=f32"], {"outputs": ["f32[8,10]@tp:S(0)"]}),
+    # Kinds of P.
+    ("kinds that do not mix, on two mesh dims", "q=2,r=2", ["sub", "f32[6]@r:P", "f32[6]@q:P(max)"],
+     {"outputs": ["f32[6]@q:P(min),r:S(0)"], "why_not": "other mesh dims", "bytes": 12}),
+    ("kinds that do not mix, on one", "tp=2", ["add", "f32[6]@tp:P(max)", "f32[6]@tp:P"],
+     {"used": ["f32[6]@tp:P(sum)", "f32[6]@tp:P(sum)"], "moves": [["all_reduce", "local"], []], "bytes": 24,
+      "outputs": ["f32[6]@tp:P(sum)"]}),
+    ("an average beside a sum", "tp=2", ["add", "f32[6]@tp:P(avg)", "f32[6]@tp:P"],
+     {"used": ["f32[6]@tp:P(sum)", "f32[6]@tp:P(sum)"], "outputs": ["f32[6]@tp:P(sum)"], "bytes": 0}),
+    ("of integers it is reduced", "tp=2", ["add", "i64[6]@tp:P(avg)", "i64[6]@tp:P"],
+     {"moves": [["all_reduce", "local"], []], "outputs": ["i64[6]@tp:P(sum)"]}),
+    # A row of one's own.
+    ("one's own", "tp=2", [*MINE, "f32[4,6]@tp:S(0)", "f32[4]@tp:S(0)"],
+     {"op": "mine", "outputs": ["f32[4,6]@tp:S(0)"], "moves": [[], []], "rule": "m n, m -> m n", "polynomial": "x w"}),
+    ("of no polynomial", "tp=2", ["f(x)", "--rule", "a b! -> a b", "f32[4,6]@tp:S(1)"],
+     {"polynomial": "none", "why_not": "the kernel wants b whole", "outputs": ["f32[4,6]@tp:S(0)"]}),
+    ("P(max) of a rising one", "tp=2", ["f(x)", "--rule", "a -> a", "--polynomial", "none, rising", "f32[4]@tp:P(max)"],
+     {"outputs": ["f32[4]@tp:P(max)"], "bytes": 0, "why": "the value rises with x"}),
+    ("an addend that is lifted", "tp=2", [*LINEAR, "f32[4,6]@tp:S(1)", "f32[3,6]@tp:S(1)", "f32[3]"],
+     {"used": ["f32[4,6]@tp:S(1)", "f32[3,6]@tp:S(1)", "f32[3]@tp:P(sum)"], "outputs": ["f32[4,3]@tp:P(sum)"],
+      "bytes": 0, "why": "it is added once"}),
+    ("an absent operand", "tp=2", [*LINEAR, "f32[4,6]@tp:S(1)", "f32[3,6]@tp:S(1)", "-"],
+     {"used": ["f32[4,6]@tp:S(1)", "f32[3,6]@tp:S(1)", None], "moves": [[], [], []]}),
+    ("one left out", "tp=2", [*LINEAR, "f32[4,6]@tp:S(1)", "f32[3,6]@tp:S(1)"],
+     {"used": ["f32[4,6]@tp:S(1)", "f32[3,6]@tp:S(1)", None]}),
+    ("results that are kept", "tp=2", ["norm(x)", "--rule", "a h! -> a h! | a", "f32[4,6]@tp:S(0)"],
+     {"outputs": ["f32[4,6]@tp:S(0)"], "kept": ["f32[4]@tp:S(0)"]}),
+    ("dtypes of one's own", "tp=2", ["at(w, i)", "--rule", "v h, n -> n h", "--polynomial", "w", "--dtypes", "fi->f",
+                                     "f32[8,4]@tp:S(1)", "i64[3]"], {"outputs": ["f32[3,4]@tp:S(1)"], "bytes": 0}),
+]
+
 M = ["--mesh", "x=4,y=2"]
+T = ["rule", "--mesh", "tp=4"]
 # Refusals: name, arguments, exit status, what stderr must say, environment.
 REFUSALS = [
     ("no command", [], 2, "expected a command", {}),
     ("an unknown command", ["fly"], 2, 'unknown command "fly"', {}),
     ("an unknown option for no command", ["--fly"], 2, 'unknown option "--fly"', {}),
     ("help for an unknown command", ["help", "fly"], 2, 'unknown command "fly"', {}),
-    ("a command of later", ["rule", "--mesh", "x=2", "matmul"], 2, "not in this version", {}),
+    ("a command of later", ["plan", "--cluster", "node=2", "./program"], 2, "not in this version", {}),
     ("a run of nothing", ["run", "-n", "8"], 2, "expected a program", {}),
     ("a run of no program", ["run", "-n", "8", "./no-such-program"], 1, "No such file", {}),
     ("a run with an unknown option", ["run", "-x", "./program"], 2, "unknown option -x", {}),
@@ -141,6 +225,39 @@ REFUSALS = [
     ("a star on another mesh", ["redistribute", *M, "--to-mesh=a=8", "f32[4]", "*"], 1, "*", {}),
     ("shapes that differ", ["redistribute", *M, "f32[4]", "f32[5]"], 1, "different shapes", {}),
     ("P of another kind", ["redistribute", *M, "f32[4]@x:P(sum)", "x:P(max)"], 1, "does not become", {}),
+    ("a rule without a mesh", ["rule", "matmul", A, B], 2, "expected --mesh", {}),
+    ("a rule of nothing", T, 2, "expected OP SPEC", {}),
+    ("a rule with an unsized dim", ["rule", "--mesh=x,y=2", "matmul", A, B], 2, "needs --ranks", {}),
+    ("no such op", [*T, "zzz", A], 1, 'unknown op "zzz"; dt info', {}),
+    ("nearly an op", [*T, "matmull", A, B], 1, "near it: matmul", {}),
+    ("the start of an op", [*T, "mat", A, B], 1, "matmul; dt info --ops", {}),
+    ("no name at all", [*T, "", A], 1, 'unknown op ""', {}),
+    ("a head without a rule", [*T, "matmul(a, b)", A, B], 2, "needs --rule", {}),
+    ("a polynomial without a rule", [*T, "--polynomial=a b", "matmul", A, B], 2, "--polynomial", {}),
+    ("dtypes without a rule", [*T, "--dtypes=f", "matmul", A, B], 2, "--dtypes", {}),
+    ("a rule for no head", [*T, "matmul", "--rule=a -> a", "f32[4]"], 1, "column 7", {}),
+    ("a rule in no notation", [*T, "f(x)", "--rule=a -> a a", "f32[4]"], 1, "column 8", {}),
+    ("a polynomial in no notation", [*T, "f(x)", "--rule=a -> a", "--polynomial=x y", "f32[4]"], 1, "column 3", {}),
+    ("an operand in no notation", [*T, "matmul", "f32[4,4]@tp:Q", B], 1, "column 13", {}),
+    ("an operand too few", [*T, "matmul", A], 1, "expected a tensor for b", {}),
+    ("an operand that is absent", [*T, "matmul", A, "-"], 1, "expected a tensor for b", {}),
+    ("no operand at all", [*T, "matmul", "-", "-"], 1, "a", {}),
+    ("an operand too many", [*T, "matmul", A, B, B], 1, "expected 2 operands, got 3", {}),
+    ("17 operands", [*T, "matmul", *[A] * 17], 1, "more than 16 operands", {}),
+    ("9 attributes", [*T, "matmul", *["a=1"] * 9], 1, "more than 8 attributes", {}),
+    ("words without end", [*T, "matmul", *[A] * 40], 2, "unexpected argument", {}),
+    ("dims that do not fit", [*T, "matmul", A, A], 1, "expected one size for k", {}),
+    ("dtypes that differ", [*T, "matmul", A, "f64[512,256]"], 1, "expected one dtype", {}),
+    ("an attribute of none", [*T, "matmul", A, B, "dim=1"], 1, "matmul has no attribute dim", {}),
+    ("a name that is none", [*T, "matmul", A, B, "1=1"], 1, "column 1", {}),
+    ("a dtype that is none", [*T, "cast", A, "dtype=f33"], 1, 'expected a dtype', {}),
+    ("a dim out of range", [*T, "softmax", A, "dim=2"], 1, "expected dim in -2 .. 1, got 2", {}),
+    ("an attribute twice", [*T, "cast", A, "dtype=f32", "dtype=f64"], 1, "dtype stands twice at column 1", {}),
+    ("an attribute left out that must be there", [*T, "cast", A], 1, "cast", {}),
+    ("an attribute that another op has", [*T, "cast", A, "value=1"], 1, "cast has no attribute value, it has dtype", {}),
+    ("a strict call that moves", [*T, "--strict", "matmul", f"{A}@tp:S(0)", f"{B}@tp:S(1)"], 1,
+     f"strict, and its operands do not fit each other; redistribute a {A}@tp:S(0) as R (393216 bytes)", {}),
+    ("a rule on a bad topology", [*T, "--topology=rack=8", "matmul", A, B], 1, '"rack"', {}),
     ("a topology in no notation", ["redistribute", *M, "--topology=node", "f32[4]", "x:R"], 1, "topology", {}),
     ("an unknown level", ["redistribute", *M, "--topology=rack=8", "f32[4]", "x:R"], 1, '"rack"', {}),
     ("a topology too small", ["redistribute", *M, "--topology=node=2", "f32[4]", "x:R"], 1, "at least 8 places", {}),
@@ -158,6 +275,13 @@ TEXTS = [
     ("--version", ["--version"], ["dt 0."]),
     ("info", ["info"], ["version", "backends", "dry", "threads (not in this build)", "CPU", "DT_TOPOLOGY", "--dt-small",
                         "65536", "GB/s"]),
+    ("the op table", ["info", "--ops"], ["op ", "matmul(a, b)", "... m k, ... k n -> ... m n", "product of matrices"]),
+    ("a rule", ["rule", "--mesh", "dp=2,tp=4", "matmul", f"{A}@dp:S(0),tp:S(0)", f"{B}@tp:S(1)"],
+     ["op          matmul(a, b)", "all_gather tp", "result  f32[64,256]@dp:S(0),tp:S(1)\n", "received by the busiest",
+      "dp     a S(m), b R -> S(m)", "not a S(m), b S(n)", "\n bytes     us  a  "]),
+    ("a rule with nothing to choose", [*T, "matmul", A, B], ["no alternatives\n"]),
+    ("a rule and an absent operand", [*T, *LINEAR, "f32[4,6]", "f32[3,6]", "-"], ["\nb        absent\n"]),
+    ("help of rule", ["rule", "--help"], ["usage: dt rule [OPTION...] OP SPEC...", "--strict", "NAME=VALUE"]),
     ("a plan", ["redistribute", *M, "bf16[16,8]@x:P,y:S(0)", "*,x:R"],
      ["all_reduce", "sums in f32", "ratio 1\n", "peak", "f32"]),
     ("a plan by link classes", ["redistribute", *M, "--topology", "node=4,gpu=2", "f32[16,8]@x:S(0)", "y:S(0)"],
@@ -220,6 +344,64 @@ def try_run(mesh, source, target, more):
     return [] if json.loads(done.stdout).get("verified") is True else ["--run: not verified"]
 
 
+def find_rule(mesh, arguments):
+    done = run(["rule", "--mesh", mesh, "--json", *arguments])
+    if done.returncode or done.stderr:
+        raise ValueError(f"exit status {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def rule_promises(found):
+    """What every answer must keep, broken."""
+    inputs, others = found["inputs"], found["alternatives"]
+    free = [entry for entry in inputs if entry["used"] == entry["given"]]
+    checks = {
+        "what is used as given does not move": all(not entry["steps"] and not entry["bytes"] for entry in free),
+        "the busiest of all has at least the busiest of each":
+            max(entry["bytes"] for entry in inputs) <= found["bytes"] <= sum(entry["bytes"] for entry in inputs),
+        "step bytes add up": all(sum(step["bytes"] for step in entry["steps"]) >= entry["bytes"] for entry in inputs),
+        "alternatives are other ways": all([e["used"] for e in inputs] != other["inputs"] for other in others),
+        "as many specs everywhere": all(len(other["inputs"]) == len(inputs)
+                                        and len(other["outputs"]) == len(found["outputs"]) for other in others),
+        "every mesh dim has a reason": all(along["why"] for along in found["along"]),
+    }
+    return [name for name, kept in checks.items() if not kept]
+
+
+def try_rule(mesh, arguments, wanted):
+    found = find_rule(mesh, arguments)
+    seen = {
+        "used": [entry["used"] for entry in found["inputs"]],
+        "moves": [[step["kind"] for step in entry["steps"]] for entry in found["inputs"]],
+        "dims": [step["dims"] for entry in found["inputs"] for step in entry["steps"]],
+        "others": len(found["alternatives"]),
+        "along": [along["dim"] for along in found["along"]],
+    }
+    wrong = rule_promises(found)
+    for key, value in wanted.items():
+        said = [along[key] for along in found["along"]] if key in ("why", "why_not") else None
+        if said is not None:
+            good = not any(said) if value is None else any(value in (text or "") for text in said)
+        else:
+            good = seen.get(key, found.get(key)) == value
+        if not good:
+            wrong.append(f"{key}: {said or seen.get(key, found.get(key))}, expected {value}")
+    return wrong
+
+
+def try_ops():
+    """Each row says of itself what a call of it says."""
+    ops = json.loads(run(["info", "--ops", "--json"]).stdout)["ops"]
+    checks = {
+        "matmul is there": [op["rule"] for op in ops if op["name"] == "matmul"] == ["... m k, ... k n -> ... m n"],
+        "heads begin with names": all(op["head"].startswith(op["name"] + "(") for op in ops),
+        "names are different": len({op["name"] for op in ops}) == len(ops),
+        "each has a sentence": all(op["doc"] for op in ops),
+        "each has a rule, or derives it": all(op["rule"] or op["derived"] for op in ops),
+    }
+    return [name for name, good in checks.items() if not good]
+
+
 def try_refusal(arguments, status, says, variables):
     done = run(arguments, variables)
     found = []
@@ -267,11 +449,14 @@ def try_full():
 def cases():
     for name, *row in PLANS:
         yield f"plan: {name}", lambda row=row: try_plan(*row)
+    for name, *row in RULES:
+        yield f"rule: {name}", lambda row=row: try_rule(*row)
     for name, *row in REFUSALS:
         yield f"refuses {name}", lambda row=row: try_refusal(*row)
     for name, *row in TEXTS:
         yield f"prints {name}", lambda row=row: try_text(*row)
     yield "info as JSON", try_info
+    yield "ops as JSON", try_ops
     yield "output that cannot be written", try_full
 
 
