@@ -17,7 +17,8 @@
 static const char pair[] = "..., ... -> ...", single[] = "... -> ...";
 
 static const dti_map_row add = {
-    { .head = "add(x, y)", .rule = pair, .polynomial = "x + y, rising", .kernel = dti_cpu_map, .gradient = dti_grad_add, .doc = "x + y" },
+    { .head = "add(x, y)", .rule = pair, .polynomial = "x + y, rising", .kernel = dti_cpu_map,
+      .gradient = dti_grad_add, .doc = "x + y" },
     .map = DTI_MAP_ADD,
 };
 static const dti_map_row sub = {
@@ -26,12 +27,14 @@ static const dti_map_row sub = {
     .map = DTI_MAP_SUB,
 };
 static const dti_map_row mul = {
-    { .head = "mul(x, y)", .rule = pair, .polynomial = "x y", .kernel = dti_cpu_map, .gradient = dti_grad_mul, .doc = "x y" },
+    { .head = "mul(x, y)", .rule = pair, .polynomial = "x y", .kernel = dti_cpu_map, .gradient = dti_grad_mul,
+      .doc = "x y" },
     .map = DTI_MAP_MUL,
 };
 /* Linear in x alone. */
 static const dti_map_row divide = {
-    { .head = "div(x, y)", .rule = pair, .polynomial = "x, saves x y", .dtypes = "ff->f", .kernel = dti_cpu_map, .gradient = dti_grad_div, .doc = "x / y" },
+    { .head = "div(x, y)", .rule = pair, .polynomial = "x, saves x y", .dtypes = "ff->f", .kernel = dti_cpu_map,
+      .gradient = dti_grad_div, .doc = "x / y" },
     .map = DTI_MAP_DIV,
 };
 static const dti_map_row power = {
@@ -235,7 +238,8 @@ static const dti_map_row logical_not = {
     .map = DTI_MAP_NOT,
 };
 static const dti_map_row where = {
-    { .head = "where(c, x, y)", .rule = "..., ..., ... -> ...", .polynomial = "x + y, rising, saves c", .dtypes = "btt->t",
+    { .head = "where(c, x, y)", .rule = "..., ..., ... -> ...", .polynomial = "x + y, rising, saves c",
+      .dtypes = "btt->t",
       .kernel = dti_cpu_map, .gradient = dti_grad_where, .doc = "x where c is true, else y" },
     .map = DTI_MAP_WHERE, .of = 1,
 };

@@ -131,8 +131,8 @@ dt_status dti_grad_clamp(dt_gradient *g)
 {
     const dti_map_numbers *bounds = g->attributes;
     dt_tensor *x = g->in[0];
-    dt_tensor *outside = dt_logical_or(dt_lt(x, dti_number_like(x, bounds->a)), dt_gt(x, dti_number_like(x, bounds->b)));
-    return one(g, dt_masked_fill(up(g), outside, 0));
+    dt_tensor *below = dt_lt(x, dti_number_like(x, bounds->a)), *above = dt_gt(x, dti_number_like(x, bounds->b));
+    return one(g, dt_masked_fill(up(g), dt_logical_or(below, above), 0));
 }
 
 dt_status dti_grad_masked_fill(dt_gradient *g) { return one(g, dt_masked_fill(up(g), g->in[1], 0)); }

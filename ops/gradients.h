@@ -49,6 +49,18 @@ dt_status dti_grad_logsumexp(dt_gradient *g);
 dt_status dti_grad_var(dt_gradient *g);
 dt_status dti_grad_norm(dt_gradient *g);
 
+/* ---- softmax, norms, picking (normalize_gradient.c, index_gradient.c) -------------------------------------------- */
+
+dt_status dti_grad_softmax(dt_gradient *g);
+dt_status dti_grad_log_softmax(dt_gradient *g);
+dt_status dti_grad_rms_norm(dt_gradient *g);
+dt_status dti_grad_layer_norm(dt_gradient *g);
+dt_status dti_grad_embedding(dt_gradient *g);
+dt_status dti_grad_index_select(dt_gradient *g);
+dt_status dti_grad_index_add(dt_gradient *g);
+dt_status dti_grad_gather(dt_gradient *g);
+dt_status dti_grad_scatter_add(dt_gradient *g);
+
 /* ---- products (matmul_gradient.c) -------------------------------------------------------------------------------- */
 
 dt_status dti_grad_matmul(dt_gradient *g);

@@ -8,6 +8,7 @@
 
 #include "core/pen.h"
 #include "ops/cpu/kernels.h"
+#include "ops/gradients.h"
 #include "ops/tables.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -66,6 +67,24 @@ static dt_status derive_scatter_add(dt_context *ctx, const void *attributes, con
     return DT_OK;
 }
 
+/* "a x c, A B, a A B c -> a x c" for ids of two dims. */
+static dt_status derive_index_add(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
+                                  dt_derived *out)
+{
+    const dti_along *along = attributes;
+    dti_pen pen = { out->rule, sizeof out->rule, 0 };
+    char letters[2 * DT_MAX_DIMS + 1] = "";
+    dti_pen ids = { letters, sizeof letters, 0 };
+    (void)ctx;
+    for (int d = 0; n > 1 && d < shapes[1].n; d++) dti_put(&ids, "%s%c", d ? " " : "", 'A' + d);
+    put_dims(&pen, shapes[0].n, along->dim, "x");
+    dti_put(&pen, ", %s,", letters);
+    put_dims(&pen, shapes[0].n, along->dim, letters);
+    dti_put(&pen, " ->");
+    put_dims(&pen, shapes[0].n, along->dim, "x");
+    return DT_OK;
+}
+
 static dt_status derive_one_hot(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
                                 dt_derived *out)
 {
@@ -90,23 +109,33 @@ static const dt_attribute classes[] = {
 };
 
 static const dt_op embedding = {
-    .head = "embedding(w, ids)", .rule = "v h, ... -> ... h", .polynomial = "w", .dtypes = "ti->t",
-    .kernel = dti_cpu_embedding, .doc = "rows of w by their numbers",
+    .head = "embedding(w, ids)", .rule = "v h, ... -> ... h", .polynomial = "w, saves ids", .dtypes = "ti->t",
+    .kernel = dti_cpu_embedding, .gradient = dti_grad_embedding, .doc = "rows of w by their numbers",
 };
 static const dt_op index_select = {
-    .head = "index_select(x, ids)", .polynomial = "x", .dtypes = "ti->t", .derive = derive_index_select,
+    .head = "index_select(x, ids)", .polynomial = "x, saves ids", .dtypes = "ti->t", .derive = derive_index_select,
     .attributes = one_dim, .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along),
-    .kernel = dti_cpu_index_select, .doc = "slices of x along a dim by their numbers",
+    .kernel = dti_cpu_index_select, .gradient = dti_grad_index_select,
+    .doc = "slices of x along a dim by their numbers",
 };
 static const dt_op gather = {
-    .head = "gather(x, ids)", .polynomial = "x", .dtypes = "ti->t", .derive = derive_gather, .attributes = one_dim,
+    .head = "gather(x, ids)", .polynomial = "x, saves ids", .dtypes = "ti->t", .derive = derive_gather,
+    .attributes = one_dim,
     .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along), .kernel = dti_cpu_gather,
-    .doc = "elements of x, numbered along a dim",
+    .gradient = dti_grad_gather, .doc = "elements of x, numbered along a dim",
 };
 static const dt_op scatter_add = {
-    .head = "scatter_add(x, ids, y)", .polynomial = "x + y", .dtypes = "tit->t", .derive = derive_scatter_add,
+    .head = "scatter_add(x, ids, y)", .polynomial = "x + y, saves ids", .dtypes = "tit->t",
+    .derive = derive_scatter_add,
     .attributes = one_dim, .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along),
-    .kernel = dti_cpu_scatter_add, .doc = "x, to whose elements, numbered along a dim, those of y are added",
+    .kernel = dti_cpu_scatter_add, .gradient = dti_grad_scatter_add,
+    .doc = "x, to whose elements, numbered along a dim, those of y are added",
+};
+static const dt_op index_add = {
+    .head = "index_add(x, ids, y)", .polynomial = "x + y, saves ids", .dtypes = "tit->t", .derive = derive_index_add,
+    .attributes = one_dim, .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along),
+    .kernel = dti_cpu_index_add, .gradient = dti_grad_index_add,
+    .doc = "x, to whose slices along a dim, by their numbers, those of y are added",
 };
 static const dt_op one_hot = {
     .head = "one_hot(ids)", .rule = "... -> ... v", .polynomial = "none", .dtypes = "i->d", .derive = derive_one_hot,
@@ -114,7 +143,7 @@ static const dt_op one_hot = {
     .kernel = dti_cpu_one_hot, .doc = "1 at each number, along a new last dim, else 0",
 };
 
-const dt_op *const dti_ops_index[] = { &embedding, &index_select, &gather, &scatter_add, &one_hot, NULL };
+const dt_op *const dti_ops_index[] = { &embedding, &index_select, &gather, &scatter_add, &index_add, &one_hot, NULL };
 
 /* ---- fronts ------------------------------------------------------------------------------------------------------ */
 
@@ -136,6 +165,11 @@ dt_tensor *dt_gather(dt_tensor *x, int dim, dt_tensor *ids)
 dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values)
 {
     return dt_apply(&scatter_add, (dt_tensor *[]){ x, ids, values }, 3, &(dti_along){ .dim = dim });
+}
+
+dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values)
+{
+    return dt_apply(&index_add, (dt_tensor *[]){ x, ids, values }, 3, &(dti_along){ .dim = dim });
 }
 
 dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype)

@@ -147,7 +147,8 @@ static const dt_op logsumexp = {
 static const dt_op variance = {
     .head = "var(x)", .polynomial = "none, saves x", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over_corrected, .attribute_count = DT_COUNT(over_corrected), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_var, .gradient = dti_grad_var, .doc = "squared distances from the mean over dims, by their count less the correction",
+    .kernel = dti_cpu_var, .gradient = dti_grad_var,
+    .doc = "squared distances from the mean over dims, by their count less the correction",
 };
 static const dt_op norm = {
     .head = "norm(x)", .polynomial = "none, saves x result", .dtypes = "f->f", .derive = derive_whole,

@@ -13,8 +13,8 @@
  * that is P stays so until somebody needs its value.
  *
  * What backward needs is kept by the tape: of a tensor that an op moved, the source or the copy, whichever has fewer
- * bytes in its largest part (a leaf costs none; equal: the copy), all copies in a DT_SCOPE_KEEP_GATHERED scope. It goes as backward
- * passes. In a DT_SCOPE_NO_GRAD scope nothing is recorded. */
+ * bytes in its largest part (a leaf costs none; equal: the copy), all copies in a DT_SCOPE_KEEP_GATHERED scope. It goes
+ * as backward passes. In a DT_SCOPE_NO_GRAD scope nothing is recorded. */
 #ifndef DTENSOR_AUTOGRAD_H
 #define DTENSOR_AUTOGRAD_H
 

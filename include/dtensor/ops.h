@@ -138,6 +138,9 @@ DT_API dt_tensor *dt_index_select(dt_tensor *x, int dim, dt_tensor *ids); /* sli
 DT_API dt_tensor *dt_gather(dt_tensor *x, int dim, dt_tensor *ids);
 /* x, to which values, placed as dt_gather picks, are added in the order of ids. */
 DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
+/* x, to whose slices along dim, numbered by ids of any dims, those of values are added: values has the dims of ids
+ * in the place of dim. */
+DT_API dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
 DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
 
 /* ---- the others -------------------------------------------------------------------------------------------------- */

@@ -178,7 +178,8 @@ dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)
 
 dt_tensor *dt_redistribute(dt_tensor *x, const char *placements)
 {
-    return dti_tensor_ok(x) ? pin(x, dt_spec_replace(x->spec, placements), named_dims(x->spec->mesh, placements)) : NULL;
+    if (!dti_tensor_ok(x)) return NULL;
+    return pin(x, dt_spec_replace(x->spec, placements), named_dims(x->spec->mesh, placements));
 }
 
 dt_tensor *dt_redistribute_to(dt_tensor *x, dt_mesh *mesh, const char *placements)

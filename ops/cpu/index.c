@@ -138,7 +138,24 @@ static void add_all(const dt_call *call, const picking *p, char *sums)
     dti_numbers_convert(dti_sum_dtype(x->dtype), sums, x->dtype, call->out[0].data, n);
 }
 
-dt_status dti_cpu_scatter_add(const dt_call *call)
+/* Slices likewise. */
+static void add_slices(const dt_call *call, const picking *p, char *sums)
+{
+    const dt_part *x = &call->in[0], *y = &call->in[2];
+    int64_t n = p->outer * p->size * p->inner;
+    size_t bytes = dt_dtype_bytes(y->dtype), wide = dt_dtype_bytes(dti_sum_dtype(y->dtype));
+    dti_numbers_convert(x->dtype, x->data, dti_sum_dtype(x->dtype), sums, n);
+    for (int64_t o = 0; o < p->outer; o++)
+        for (int64_t i = 0; i < p->count; i++) {
+            if (p->ids[i] < 0) continue;
+            const char *from = (const char *)y->data + (size_t)((o * p->count + i) * p->inner) * bytes;
+            char *to = sums + (size_t)((o * p->size + p->ids[i]) * p->inner) * wide;
+            dti_numbers_accumulate(DTI_COMBINE_SUM, false, y->dtype, from, to, p->inner);
+        }
+    dti_numbers_convert(dti_sum_dtype(x->dtype), sums, x->dtype, call->out[0].data, n);
+}
+
+static dt_status add_by(const dt_call *call, void (*add)(const dt_call *, const picking *, char *))
 {
     const dt_part *x = &call->in[0];
     picking p;
@@ -146,12 +163,15 @@ dt_status dti_cpu_scatter_add(const dt_call *call)
         return dt_context_status(call->ctx);
     int64_t n = p.outer * p.size * p.inner;
     char *sums = malloc((size_t)n * dt_dtype_bytes(dti_sum_dtype(x->dtype)) + 1);
-    if (sums && n) add_all(call, &p, sums);
+    if (sums && n) add(call, &p, sums);
     if (!sums) dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for its sums", call->op->head);
     free(sums);
     free(p.ids);
     return dt_context_status(call->ctx);
 }
+
+dt_status dti_cpu_scatter_add(const dt_call *call) { return add_by(call, add_all); }
+dt_status dti_cpu_index_add(const dt_call *call) { return add_by(call, add_slices); }
 
 /* ---- one_hot ----------------------------------------------------------------------------------------------------- */
 

@@ -34,6 +34,7 @@ dt_status dti_cpu_embedding(const dt_call *call);
 dt_status dti_cpu_index_select(const dt_call *call);
 dt_status dti_cpu_gather(const dt_call *call);
 dt_status dti_cpu_scatter_add(const dt_call *call);
+dt_status dti_cpu_index_add(const dt_call *call);
 dt_status dti_cpu_one_hot(const dt_call *call);
 /* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);

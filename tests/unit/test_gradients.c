@@ -66,6 +66,17 @@ static const sample samples[] = {
     { .op = "bmm", .shapes = { "f64[3,4,5]", "f64[3,5,2]" }, .lo = -2, .hi = 2 },
     { .op = "linear", .shapes = { "f64[3,4,6]", "f64[5,6]", "f64[5]" }, .lo = -2, .hi = 2 },
     { .op = "linear", .shapes = { "f64[6]", "f64[5,6]", "" }, .lo = -2, .hi = 2 },
+    { .op = "softmax", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "log_softmax", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 0 } },
+    { .op = "rms_norm", .shapes = { "f64[4,6]", "f64[6]" }, .lo = -2, .hi = 2, .numbers = { 1e-3 } },
+    { .op = "layer_norm", .shapes = { "f64[4,6]", "f64[6]", "f64[6]" }, .lo = -2, .hi = 2, .numbers = { 1e-3 } },
+    { .op = "layer_norm", .shapes = { "f64[3,2,4]", "f64[2,4]", "" }, .lo = -2, .hi = 2, .numbers = { 1e-3 } },
+    { .op = "embedding", .shapes = { "f64[5,3]", "i64[2,4]" }, .lo = -2, .hi = 2 },
+    { .op = "index_select", .shapes = { "f64[4,5]", "i64[6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "gather", .shapes = { "f64[4,5]", "i64[4,3]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "scatter_add", .shapes = { "f64[4,5]", "i64[4,3]", "f64[4,3]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "index_add", .shapes = { "f64[4,5]", "i64[6]", "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "index_add", .shapes = { "f64[5,3]", "i64[2,4]", "f64[2,4,3]" }, .lo = -2, .hi = 2 },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
@@ -73,16 +84,19 @@ static const sample samples[] = {
 
 typedef struct numbers { double a, b; } numbers;
 typedef struct over { dt_dims dims; bool keep, zero[3]; int64_t correction; } over;
+typedef struct along { int dim; bool keep, zero[3]; } along;
 
 static dt_tensor *call(const sample *s, dt_tensor *const *x)
 {
     const dt_op *op = dt_op_find(s->op);
     numbers n = { s->numbers[0], s->numbers[1] };
     over o = { .dims = { s->dim_count, { s->dims[0], s->dims[1], s->dims[2] } }, .keep = s->keep, .correction = 1 };
-    bool reduces = op->attribute_count && op->attributes[0].kind == DT_ATTRIBUTE_DIMS;
+    along a = { .dim = s->dims[0] };
+    dt_attribute_kind first = op->attribute_count ? op->attributes[0].kind : DT_ATTRIBUTE_NUMBER;
+    const void *attributes = first == DT_ATTRIBUTE_DIMS ? (void *)&o : first == DT_ATTRIBUTE_DIM ? (void *)&a : &n;
     int count = 0;
     while (count < 3 && s->shapes[count]) count++;
-    return dt_apply(op, x, count, reduces ? (void *)&o : (void *)&n);
+    return dt_apply(op, x, count, attributes);
 }
 
 /* The same for every mesh: by element number. */
@@ -103,6 +117,7 @@ static void write_values(const fill *f, const dt_spec *spec, void *values)
     for (int64_t i = 0; i < n; i++) {
         double value = number(f->s, f->operand, i) + (i == f->nudged ? f->nudge : 0);
         if (dt_spec_dtype(spec) == DT_BOOL) ((bool *)values)[i] = i % 3 == 1;
+        else if (dt_spec_dtype(spec) == DT_I64) ((int64_t *)values)[i] = i * 3 % 5;
         else ((double *)values)[i] = value;
     }
 }
