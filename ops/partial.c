@@ -176,6 +176,7 @@ static bool kernel_splits(const judging *j)
 static bool operands_agree(const judging *j)
 {
     uint32_t have = j->bound->letter[j->letter].operands;
+    if (have == j->split) return true;
     short_text factor = factor_text(j, j->factor);
     if (have & ~j->split) {
         int o = first_of(have & ~j->split);
@@ -183,7 +184,6 @@ static bool operands_agree(const judging *j)
             place_text(j, j->s->operand[o]).text);
         return false;
     }
-    if (!(j->split & ~have)) return true;
     say(j, "%s is S(%s), but does not have it", name(j, first_of(j->split & ~have)), factor.text);
     return false;
 }
@@ -233,7 +233,7 @@ static dti_place split_place(const judging *j, int result, bool depends)
 
 static void say_split(const judging *j)
 {
-    if (j->factor < 0) return;
+    if (j->factor < 0 || !j->why) return;
     short_text factor = factor_text(j, j->factor);
     if (!j->split) say(j, "%s is new and split as asked", factor.text);
     else if (reduced_results(j->rule, j->bound, j->letter)) say(j, "%s is split and reduced", factor.text);

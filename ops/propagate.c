@@ -4,6 +4,7 @@
  * combinations, specs of the best. */
 #include "ops/propagate.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +48,10 @@ typedef struct search {
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
     dti_price prices[DT_MAX_LINKS];
-    candidates dim[DT_MAX_MESH_DIMS];
     int chosen[DT_MAX_MESH_DIMS];      /* the assignment at hand                                                   */
     int best_count;                    /* the best so far, cheapest first                                          */
     assignment best[DTI_MAX_ALTERNATIVES];
+    candidates dim[DT_MAX_MESH_DIMS];  /* last: large, and not zeroed                                              */
 } search;
 
 static bool is_present(const search *s, int operand) { return s->out->bound.present >> operand & 1; }
@@ -562,9 +563,10 @@ static bool search_all(search *s)
 
 bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)
 {
-    search *s = calloc(1, sizeof *s);
+    search *s = malloc(sizeof *s);
     out->mesh = NULL;
     if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to propagate placements"), false;
+    memset(s, 0, offsetof(search, dim));
     s->ctx = ctx;
     s->ask = ask;
     s->rule = ask->rule;

@@ -80,6 +80,7 @@ typedef struct drawing {
     const dt_op *op;
     op_calls *out;
     int number, wanted;                /* of the draw                                                              */
+    bool twins;                        /* the row has numbers: draws come in pairs that differ in them alone        */
     op_call call;                      /* at hand                                                                  */
     const dt_spec *specs[CALL_OPERANDS];
     dti_attributes attributes;
@@ -87,11 +88,13 @@ typedef struct drawing {
     dti_propagation propagation;
 } drawing;
 
-static int choose(const drawing *d, int what, int n)
+static int pick(int number, int what, int n)
 {
-    if (d->number < n) return (d->number + what) % n;
-    return (int)(dti_hash_mix((uint64_t)d->number, (uint64_t)what + 1) % (uint64_t)n);
+    if (number < n) return (number + what) % n;
+    return (int)(dti_hash_mix((uint64_t)number, (uint64_t)what + 1) % (uint64_t)n);
 }
+
+static int choose(const drawing *d, int what, int n) { return pick(d->twins ? d->number / 2 : d->number, what, n); }
 
 static int operands_of(const dt_op *op)
 {
@@ -207,8 +210,8 @@ static dt_shape draw_shape(int which, const dt_shape *first)
 static double draw_number(const drawing *d, int what)
 {
     value_range range = domain_of(d->op, NUMBERS);
-    if (!range.given) return numbers[choose(d, what, DT_COUNT(numbers))];
-    return range.low + (range.high - range.low) * choose(d, what, 4) / 4;
+    if (!range.given) return numbers[pick(d->number, what, DT_COUNT(numbers))];
+    return range.low + (range.high - range.low) * pick(d->number, what, 4) / 4;
 }
 
 static void draw_attribute(drawing *d, int number, const dt_shape *first)
@@ -499,7 +502,8 @@ op_calls calls_make(const dt_op *op, int wanted)
     if (!expect(d != NULL, "memory")) return calls;
     d->op = op;
     d->out = &calls;
-    d->wanted = wanted;
+    for (int i = 0; i < op->attribute_count; i++) d->twins |= op->attributes[i].kind == DT_ATTRIBUTE_NUMBER;
+    d->wanted = d->twins ? 2 * wanted : wanted;
     dt_status status = dt_launch_threads(1, make, d, error, sizeof error);
     expect(status == DT_OK, "%s: %s", op->head, error);
     free(d);
