@@ -86,6 +86,26 @@ typedef dt_status (*dt_derive_fn)(dt_context *ctx, const void *attributes, const
 /* Operations of the whole call, by global shapes; an absent operand has n = -1. */
 typedef int64_t (*dt_flops_fn)(const void *attributes, const dt_shape *in, int n);
 
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+typedef struct dt_gradient {
+    dt_context *ctx;
+    const dt_op *op;
+    const void *attributes;
+    int in_count, out_count;
+    dt_tensor *in[DT_MAX_OPERANDS]; /* those that the polynomial needs or "saves"; NULL: others, absent ones        */
+    dt_shape in_shape[DT_MAX_OPERANDS];
+    const dt_spec *in_spec[DT_MAX_OPERANDS]; /* as the caller gave them                                            */
+    dt_tensor *out[DT_MAX_RESULTS]; /* kept results; all of them where the row says "saves result"                 */
+    dt_tensor *out_grad[DT_MAX_RESULTS]; /* NULL: zero                                                             */
+    bool wanted[DT_MAX_OPERANDS];
+    dt_tensor *in_grad[DT_MAX_OPERANDS]; /* to be written where wanted; NULL: zero                                 */
+} dt_gradient;
+
+/* Write the operands' gradients, as ops on what is there. One that has more dims than its operand, or more than the one
+ * element it had along a dim, is summed over these. */
+typedef dt_status (*dt_gradient_fn)(dt_gradient *gradient);
+
 struct dt_op {
     const char *head, *rule, *polynomial, *dtypes;
     dt_derive_fn derive;           /* NULL: the texts say all                                                      */
@@ -94,6 +114,7 @@ struct dt_op {
     size_t attribute_bytes;        /* of the struct                                                                */
     dt_kernel_fn kernel;
     dt_flops_fn flops;             /* NULL: one per element of the largest tensor                                  */
+    dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
 };
 

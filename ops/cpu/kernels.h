@@ -39,5 +39,13 @@ dt_status dti_cpu_one_hot(const dt_call *call);
 dt_status dti_cpu_matmul(const dt_call *call);
 dt_status dti_cpu_linear(const dt_call *call);
 dt_status dti_cpu_addmm(const dt_call *call);
+/* With the last two dims of b, of a, the other way round. */
+dt_status dti_cpu_matmul_nt(const dt_call *call);
+dt_status dti_cpu_matmul_tn(const dt_call *call);
+/* The gradients of linear: g w; the transpose of g, by rows, times x. */
+dt_status dti_cpu_linear_input(const dt_call *call);
+dt_status dti_cpu_linear_weight(const dt_call *call);
+/* The operand's elements as they lie. */
+dt_status dti_cpu_view(const dt_call *call);
 
 #endif

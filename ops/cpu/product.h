@@ -10,8 +10,9 @@
 typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j] + add[i][j]; all of one dtype    */
     dt_dtype dtype;
     int64_t m, n, k;
-    const void *a, *b, *add;           /* a: row-major; add NULL: nothing is added                                 */
+    const void *a, *b, *add;           /* add NULL: nothing is added                                               */
     bool transposed;                   /* b is [n, k], row-major; else [k, n]                                      */
+    bool a_transposed;                 /* a is [k, m], row-major; else [m, k]                                      */
     int64_t add_row, add_column;       /* its steps, in elements                                                   */
     void *c;                           /* row-major                                                                */
     int ranks;                         /* of the run: a library's threads are shared among them                    */

@@ -118,8 +118,8 @@ static double le_of(double x, double y) { return x <= y; }
 static double gt_of(double x, double y) { return x > y; }
 static double ge_of(double x, double y) { return x >= y; }
 static double swiglu_of(double x, double y) { return silu_of(x) * y; }
-static double and_of(double x, double y) { return x && y; }
-static double or_of(double x, double y) { return x || y; }
+static double and_of(double x, double y) { return x != 0 && y != 0; }
+static double or_of(double x, double y) { return x != 0 || y != 0; }
 
 typedef struct pair {
     const char *name;

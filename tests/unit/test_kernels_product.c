@@ -274,7 +274,8 @@ static dt_status run_errors(dt_context *ctx, void *arg)
 static void test_errors(void) { on_one_rank(run_errors); }
 
 static const test_row rows[] = {
-    { "sizes", test_sizes }, { "large", test_large }, { "batches", test_batches }, { "alone", test_alone }, { "special", test_special },
+    { "sizes", test_sizes }, { "large", test_large }, { "batches", test_batches }, { "alone", test_alone },
+    { "special", test_special },
     { "errors", test_errors },
 };
 
