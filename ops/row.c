@@ -168,6 +168,12 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
+/* Operands left out at the end are absent, too: a row may look at all that its head names. */
+static void list_shapes(const dt_spec *const *in, int n, dt_shape *shapes)
+{
+    for (int i = 0; i < DT_MAX_OPERANDS; i++) shapes[i] = i < n && in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
+}
+
 static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
                    dt_derived *out)
 {
@@ -176,7 +182,7 @@ static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, i
     snprintf(out->rule, sizeof out->rule, "%s", op->rule ? op->rule : "");
     snprintf(out->polynomial, sizeof out->polynomial, "%s", op->polynomial ? op->polynomial : "none");
     if (!op->derive) return true;
-    for (int i = 0; i < n; i++) shapes[i] = in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
+    list_shapes(in, n, shapes);
     dt_status status = op->derive(ctx, attributes->values, shapes, n, out);
     if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: its rule says no more", op->head);
     return status == DT_OK && !dti_failed(ctx);
@@ -204,7 +210,7 @@ static void count_flops(const dt_op *op, const dt_spec *const *in, int n, const 
                         dti_asking *out)
 {
     dt_shape shapes[DT_MAX_OPERANDS];
-    for (int i = 0; i < n; i++) shapes[i] = in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
+    list_shapes(in, n, shapes);
     if (op->flops && may_fit(&out->rule, in, n)) out->ask.flops = op->flops(attributes->values, shapes, n);
 }
 
