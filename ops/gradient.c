@@ -13,20 +13,10 @@ typedef struct op_state {
     const dti_dispatch *dispatch;
     dti_attributes attributes;
     dt_tensor *in[DT_MAX_OPERANDS], *out[DT_MAX_RESULTS];
+    const dt_spec *again[DT_MAX_OPERANDS]; /* the operand is a copy of in on this spec, to be made again; NULL: is in */
 } op_state;
 
 /* ---- what is saved ----------------------------------------------------------------------------------------------- */
-
-/* Of the largest part: what is chosen by it is chosen alike on every rank. */
-static int64_t part_bytes(const dt_spec *spec)
-{
-    int64_t bytes = (int64_t)dt_dtype_bytes(dt_spec_dtype(spec));
-    for (int f = 0; f < spec->form.factor_first[spec->form.dim_count]; f++) {
-        int pieces = dti_form_pieces(&spec->form, spec->mesh, f);
-        bytes *= (spec->form.size[f] + pieces - 1) / pieces;
-    }
-    return bytes;
-}
 
 static bool is_leaf(const dt_tensor *x) { return x->body && x->body->node && x->body->node->in_count == 0; }
 
@@ -36,7 +26,17 @@ static dt_tensor *cheaper(dt_tensor *source, dt_tensor *copy)
 {
     if (source == copy) return source;
     if (dti_scope_flags(source->ctx) & DT_SCOPE_KEEP_GATHERED) return copy;
-    return is_leaf(source) || part_bytes(source->spec) < part_bytes(copy->spec) ? source : copy;
+    return is_leaf(source) || dti_spec_part_bytes(source->spec) < dti_spec_part_bytes(copy->spec) ? source : copy;
+}
+
+/* Of one that the user gathered, what it was gathered from. */
+static void save_operand(op_state *s, int i, dt_tensor *x)
+{
+    dt_tensor *source = dti_tape_source(x);
+    s->in[i] = dti_tape_save(source ? source : x);
+    if (!source || !s->in[i]) return;
+    s->again[i] = x->spec;
+    dti_tensor_need(s->in[i]);
 }
 
 static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_tensor *const *out)
@@ -44,7 +44,7 @@ static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_t
     const dti_rule *rule = s->dispatch->rule;
     uint32_t saved = dti_rule_saves(rule);
     for (int i = 0; i < s->dispatch->n; i++)
-        if ((saved >> i & 1) && in[i]) s->in[i] = dti_tape_save(cheaper(in[i], used[i]));
+        if ((saved >> i & 1) && in[i]) save_operand(s, i, cheaper(in[i], used[i]));
     for (int r = 0; r < s->dispatch->result_count; r++)
         if (rule->saves_result || r >= dti_rule_results(rule)) s->out[r] = dti_tape_save_own(out[r]);
 }
@@ -52,7 +52,10 @@ static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_t
 static void release(dti_node *node)
 {
     op_state *s = node->state;
-    for (int i = 0; s && i < DT_MAX_OPERANDS; i++) dti_tensor_destroy(s->in[i]);
+    for (int i = 0; s && i < DT_MAX_OPERANDS; i++) {
+        if (s->again[i]) dti_tensor_need_no_more(s->in[i]);
+        dti_tensor_destroy(s->in[i]);
+    }
     for (int r = 0; s && r < DT_MAX_RESULTS; r++) dti_tensor_destroy(s->out[r]);
     free(s);
     node->state = NULL;
@@ -96,7 +99,8 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes.values, .in_count = d->n,
                       .out_count = d->result_count };
     for (int i = 0; i < d->n; i++) {
-        g.in[i] = s->in[i];
+        g.in[i] = s->again[i] ? dti_tensor_copy(s->in[i], s->again[i]) : s->in[i];
+        if (s->again[i] && !g.in[i]) return false;
         g.in_spec[i] = d->in[i];
         g.in_shape[i] = d->in[i] ? d->in[i]->shape : (dt_shape){ .n = -1 };
         g.wanted[i] = wanted >> i & 1;

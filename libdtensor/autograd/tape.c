@@ -149,7 +149,11 @@ const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release, tru
 
 /* ---- pins -------------------------------------------------------------------------------------------------------- */
 
-typedef struct pin_state { const dt_spec *source, *target; uint32_t named; } pin_state;
+typedef struct pin_state {
+    const dt_spec *source, *target;
+    uint32_t named;
+    dt_tensor *kept;               /* the source, if it costs less than what was made of it                        */
+} pin_state;
 
 static void state_release(dti_node *node)
 {
@@ -165,13 +169,33 @@ static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted
     return in_grad[0] != NULL;
 }
 
-static const dti_node_class pin_class = { "redistribute", pin_backward, state_release, true };
+static void pin_release(dti_node *node)
+{
+    dti_tensor_destroy(((pin_state *)node->state)->kept);
+    state_release(node);
+}
+
+static const dti_node_class pin_class = { "redistribute", pin_backward, pin_release, true };
+
+static bool costs_less(const dt_tensor *source, const dt_tensor *copy)
+{
+    if (dti_scope_flags(source->ctx) & DT_SCOPE_KEEP_GATHERED) return false;
+    return source->body->node->class == &dti_leaf_class
+        || dti_spec_part_bytes(source->spec) < dti_spec_part_bytes(copy->spec);
+}
+
+dt_tensor *dti_tape_source(const dt_tensor *x)
+{
+    const dti_node *node = x->body ? x->body->node : NULL;
+    return node && node->class == &pin_class ? ((const pin_state *)node->state)->kept : NULL;
+}
+
 
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
 {
     pin_state *pin = malloc(sizeof *pin);
     if (!pin) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory to record a redistribution"), false;
-    *pin = (pin_state){ x->spec, y->spec, named };
+    *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL };
     return dti_tape_record(x->ctx, &pin_class, pin, &x, 1, &y, 1);
 }
 

@@ -54,6 +54,10 @@ bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, 
 dt_tensor *dti_tape_save(dt_tensor *x);
 dt_tensor *dti_tape_save_own(dt_tensor *x);
 
+/* What a pinned tensor was made of, if that has fewer bytes here, or is a leaf: to be kept in its place. NULL: x itself
+ * is to be kept. The tape owns it. */
+dt_tensor *dti_tape_source(const dt_tensor *x);
+
 /* ---- gradients (gradient.c) -------------------------------------------------------------------------------------- */
 
 /* The sum of two gradients of one value, in the innermost scope: P along mesh dims where either is, else S where either

@@ -68,6 +68,16 @@ int64_t dti_part_count(const dt_spec *spec, int mesh_rank)
     return count;
 }
 
+int64_t dti_spec_part_bytes(const dt_spec *spec)
+{
+    int64_t bytes = (int64_t)dt_dtype_bytes(dt_spec_dtype(spec));
+    for (int f = 0; f < spec->form.factor_first[spec->form.dim_count]; f++) {
+        int pieces = dti_form_pieces(&spec->form, spec->mesh, f);
+        bytes *= (spec->form.size[f] + pieces - 1) / pieces;
+    }
+    return bytes;
+}
+
 bool dti_part_new(const dt_spec *spec, dti_storage **storage)
 {
     dt_context *ctx = spec->mesh->ctx;

@@ -25,6 +25,13 @@ static void drop_copies(dti_body *body)
     }
 }
 
+void dti_tensor_need(dt_tensor *x) { x->body->needs++; }
+
+void dti_tensor_need_no_more(dt_tensor *x)
+{
+    if (--x->body->needs == 0 && x->body->handles == 0) drop_copies(x->body);
+}
+
 static void release_body(dt_tensor *x)
 {
     dti_body *body = x->body;

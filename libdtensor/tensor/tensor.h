@@ -13,8 +13,10 @@
 /* What all handles of one value share. */
 typedef struct dti_body {
     int references, handles;       /* of these, handles that are not hidden                                        */
+    int needs;                     /* how many calls on the tape will make a copy again                            */
     dt_tensor *copies;             /* the same value on other specs, made for ops that need it so, or pinned there;
-                                      they end with the last handle that is not hidden                             */
+                                      they end with the last handle that is not hidden, made again with the last
+                                      that needs them                                                              */
     struct dti_node *node;         /* of the tape: what made the value; NULL: nothing that has a gradient          */
     int output;                    /* which of its outputs the value is                                            */
 } dti_body;
@@ -53,6 +55,9 @@ dti_body *dti_tensor_body(dt_tensor *x);
 /* Take a handle out of its scope, and out of the count of those that keep copies alive; the caller destroys it. NULL
  * for NULL. */
 dt_tensor *dti_tensor_hide(dt_tensor *x);
+/* One that needs a copy of x's value again, and one less; without handles and needs the copies end. */
+void dti_tensor_need(dt_tensor *x);
+void dti_tensor_need_no_more(dt_tensor *x);
 /* End a handle that is in no scope. NULL: nothing. */
 void dti_tensor_destroy(dt_tensor *x);
 /* Room for this rank's part, not initialised. has: does it have one? false: memory ran out. */
@@ -81,6 +86,8 @@ void dti_part_identity(const dt_spec *spec, dti_storage *storage);
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
 /* The same, made once: it belongs to x and ends with it. Collective. */
 dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
+/* Bytes of the largest part: the same number on every rank. */
+int64_t dti_spec_part_bytes(const dt_spec *spec);
 /* The same spec without P: what is partial becomes R. NULL: the error. */
 const dt_spec *dti_spec_summed(const dt_spec *spec);
 /* The sum over all ranks of a mesh of one number per rank, wrapping; the same on all. Collective. false: the error. */

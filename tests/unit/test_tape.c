@@ -183,6 +183,35 @@ static dt_status one_pin(dt_context *ctx, void *arg)
 
 static void pins_of_one_tensor_are_one(void) { launch(4, one_pin, NULL); }
 
+/* What was gathered and has ended is gathered once more, for all who need it; the tape keeps the parts. */
+static dt_status gathered_again(dt_context *ctx, void *arg)
+{
+    const unsigned flags = arg ? DT_SCOPE_KEEP_GATHERED : 0;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *leaves = leaf(mesh, "f64[64,64]@x:S(0)"), *y = NULL;
+    dt_tensor *seed = dt_full(dt_spec_parse(mesh, "f64[64,64]@x:S(1)"), 1);
+    int64_t before = dt_mesh_counters(mesh, NULL).memory, part = 64 * 64 * 8 / 4;
+    int scope = dt_scope_push(ctx, flags);
+    dt_tensor *x = times(leaves, leaves), *whole = dt_redistribute(x, "");
+    y = dt_scope_pop(ctx, scope, dt_redistribute(times(times(whole, whole), whole), "x:S(1)"));
+    int64_t kept = dt_mesh_counters(mesh, NULL).memory - before;
+    expect(calls_of(mesh, DT_COMM_ALL_GATHER) == 1, "one gather forward");
+    /* the result, the square that is a factor, and the parts of what was gathered, or all of it too */
+    expect(kept == (arg ? 10 : 6) * part, "%lld parts are kept", (long long)(kept / part));
+    expect(dt_backward(y, seed) == DT_OK, "%s", dt_context_error(ctx));
+    expect(calls_of(mesh, DT_COMM_ALL_GATHER) == (arg ? 2 : 3), "%lld gathers, one of the gradient",
+           (long long)calls_of(mesh, DT_COMM_ALL_GATHER));
+    dt_tensor *three = dt_full(dt_tensor_spec(leaves), 6), *square = times(leaves, leaves);
+    expect(dt_tensor_close(dt_grad(leaves), times(three, times(times(square, square), leaves)), 1e-12, 0), "6 x^5");
+    return dt_context_status(ctx);
+}
+
+static void what_was_gathered_is_gathered_again(void)
+{
+    launch(4, gathered_again, NULL);
+    launch(4, gathered_again, (void *)(uintptr_t)"keep");
+}
+
 /* ---- borders ----------------------------------------------------------------------------------------------------- */
 
 static const struct border { const char *spec, *grad; double value; const char *placed; } borders[] = {
@@ -417,6 +446,7 @@ static const test_row rows[] = {
     { "gradients of redistributions", gradients_of_redistributions },
     { "gradients of other redistributions", gradients_of_other_redistributions },
     { "pins of one tensor are one", pins_of_one_tensor_are_one },
+    { "what was gathered is gathered again", what_was_gathered_is_gathered_again },
     { "gradients across borders", gradients_across_borders },
     { "gradients add up", gradients_add_up },
     { "gradients of any placement add up", gradients_of_any_placement_add_up },
