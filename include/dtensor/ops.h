@@ -143,7 +143,7 @@ DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tenso
 DT_API dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
 DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
 
-/* ---- the others -------------------------------------------------------------------------------------------------- */
+/* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
 
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
 DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset); /* [b,s,h,d], by global position             */
