@@ -20,8 +20,9 @@ typedef struct dti_over {          /* reductions over dims                      
 typedef struct dti_along {         /* what happens along one dim                                                   */
     int dim;
     bool keep, zero[3];
-    int64_t size;                  /* of one_hot                                                                   */
 } dti_along;
+
+typedef struct dti_one_hot { int64_t size; dt_dtype dtype; int zero; } dti_one_hot;
 
 typedef struct dti_norm { double eps; } dti_norm;
 

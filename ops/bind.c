@@ -360,8 +360,33 @@ static int64_t next_common(int64_t x, int64_t y)
     return y && x % y == 0 ? y : -1;
 }
 
-/* The common refinement of two products of one size; owner says which factor of b each is in. false: there is none.
- * What is left of one when the other ends are ones; of an empty dim, it may be anything. */
+/* Are the factors of one owner a product of this size? */
+static bool multiplies_to(const factors *f, int owner, int64_t size)
+{
+    bool empty = false;
+    int64_t left = size;
+    for (int i = 0; i < f->n; i++) {
+        if (f->owner[i] != owner) continue;
+        empty = empty || f->size[i] == 0;
+        if (size && (f->size[i] == 0 || left % f->size[i] != 0)) return false;
+        if (size) left /= f->size[i];
+    }
+    return size ? left == 1 : empty;
+}
+
+/* What is left of one list when the other ends is ones; of an empty dim anything that an empty letter can take. */
+static bool add_rest(const factors *a, int i, int64_t x, const factors *b, int j, int64_t y, factors *out)
+{
+    for (; i < a->n; x = ++i < a->n ? a->size[i] : 0)
+        if (!add_factor(out, x, b->n - 1)) return false;
+    for (; j < b->n; y = ++j < b->n ? b->size[j] : 0)
+        if (!add_factor(out, y, j)) return false;
+    for (j = 0; j < b->n; j++)
+        if (!multiplies_to(out, j, b->size[j])) return false;
+    return true;
+}
+
+/* The common refinement of two products of one size; owner says which factor of b each is in. false: there is none. */
 static bool refine(const factors *a, const factors *b, factors *out)
 {
     int i = 0, j = 0;
@@ -371,16 +396,12 @@ static bool refine(const factors *a, const factors *b, factors *out)
         int64_t common = next_common(x, y);
         if (common < 0 || !add_factor(out, common, j)) return false;
         bool x_ends = x == common, y_ends = y == common;
-        if (x_ends) x = ++i < a->n ? a->size[i] : 0;
-        else x /= common;
-        if (y_ends) y = ++j < b->n ? b->size[j] : 0;
-        else y /= common;
+        if (!x_ends) x /= common;
+        else x = ++i < a->n ? a->size[i] : 0;
+        if (!y_ends) y /= common;
+        else y = ++j < b->n ? b->size[j] : 0;
     }
-    for (; i < a->n; i++)
-        if (!add_factor(out, a->size[i], b->n - 1)) return false;
-    for (; j < b->n; j++)
-        if (!add_factor(out, b->size[j], j)) return false;
-    return true;
+    return add_rest(a, i, x, b, j, y, out);
 }
 
 static factors dim_factors(const dti_form *form, int dim)

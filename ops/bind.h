@@ -25,7 +25,7 @@ enum {
 
 typedef struct dti_letter_size { char letter; int64_t size; } dti_letter_size;
 
-typedef struct dti_rule_call {              /* what a rule is bound to                                                  */
+typedef struct dti_rule_call {         /* what a rule is bound to                                                  */
     const dti_form *operand[DTI_MAX_OPERANDS]; /* sizes as products of factors; NULL: absent                       */
     const dt_shape *batch;             /* the shape that "..." must have: new or stretched; NULL: as operands say  */
     const dti_letter_size *sizes;      /* sizes that attributes give: of new letters, of parts of a product        */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/pen.h"
+#include "ops/gradient.h"
 #include "redistribute/plan.h"
 #include "tensor/tensor.h"
 
@@ -214,42 +215,56 @@ static bool check_operands(dt_context *ctx, const dt_op *op, dt_tensor *const *i
     return true;
 }
 
-static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values,
-                  const dti_dispatch **d, dti_storage **y)
+static bool check_count(dt_context *ctx, const dti_dispatch *d, int count)
+{
+    if (count <= dti_rule_results(d->rule)) return true;
+    dti_fail(ctx, DT_ERR_ARG, "%s: has %d results, got room for %d", d->op->head, dti_rule_results(d->rule), count);
+    return false;
+}
+
+/* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. */
+static bool make_results(const dti_dispatch *d, dti_storage **y, dt_tensor **out)
+{
+    bool made = true;
+    for (int r = 0; r < d->result_count; r++) {
+        out[r] = made ? dti_tensor_new(d->result[r], y[r]) : NULL;
+        if (!made) dti_storage_release(y[r]);
+        y[r] = NULL;
+        made &= out[r] != NULL;
+    }
+    return made;
+}
+
+static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values, int count,
+                  dt_tensor **out)
 {
     const dt_spec *specs[DT_MAX_OPERANDS];
     dt_tensor *x[DT_MAX_OPERANDS];
+    dti_storage *y[DT_MAX_RESULTS] = { NULL };
     dti_attributes attributes;
     dt_shape scalar = DT_SCALAR;
+    const dti_dispatch *d = NULL;
     for (int i = 0; i < n; i++) {
         x[i] = in[i];
         specs[i] = in[i] ? in[i]->spec : NULL;
     }
-    return check_operands(ctx, op, in, n)
+    bool found = check_operands(ctx, op, in, n)
         && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (*d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL
-        && move_operands(ctx, *d, x) && compute(ctx, *d, &attributes, x, y);
+        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL && check_count(ctx, d, count);
+    if (found && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y))
+        return make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
+    for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
+    return false;
 }
 
 dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,
                        int count)
 {
-    const dti_dispatch *d = NULL;
-    dti_storage *y[DT_MAX_RESULTS] = { NULL };
+    dt_tensor *made[DT_MAX_RESULTS] = { NULL };
     dt_context *ctx = n > 0 && n <= DT_MAX_OPERANDS ? context_of(in, n) : NULL;
     if (!ctx) return DT_ERR_ARG;
     if (dti_failed(ctx)) return ctx->status;
-    bool done = apply(ctx, op, in, n, attributes, &d, y);
-    int seen = d ? dti_rule_results(d->rule) : 0;
-    if (done && count > seen) {
-        dti_fail(ctx, DT_ERR_ARG, "%s: has %d results, got room for %d", op->head, seen, count);
-        done = false;
-    }
-    dt_tensor *made[DT_MAX_RESULTS] = { NULL };
-    for (int r = 0; r < DT_MAX_RESULTS; r++) {
-        if (!done || r >= count) dti_storage_release(y[r]);
-        else if (!(made[r] = dti_tensor_new(d->result[r], y[r]))) done = false;
-    }
+    bool done = apply(ctx, op, in, n, attributes, count, made);
     for (int r = 0; r < count && done; r++) result[r] = made[r];
     return dt_context_status(ctx);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls by row, remembered: what the operands become and the results are, for one op, one key of attributes and one list
- * of specs. */
+ * Calls by row, remembered: what the operands become and the results are, for one op, one key of attributes and one
+ * list of specs. */
 #ifndef DTI_OPS_DISPATCH_H
 #define DTI_OPS_DISPATCH_H
 

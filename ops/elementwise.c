@@ -7,6 +7,7 @@
 #include <dtensor/ops.h>
 
 #include "ops/cpu/kernels.h"
+#include "ops/gradients.h"
 #include "ops/map.h"
 #include "ops/tables.h"
 
@@ -16,36 +17,36 @@
 static const char pair[] = "..., ... -> ...", single[] = "... -> ...";
 
 static const dti_map_row add = {
-    { .head = "add(x, y)", .rule = pair, .polynomial = "x + y, rising", .kernel = dti_cpu_map, .doc = "x + y" },
+    { .head = "add(x, y)", .rule = pair, .polynomial = "x + y, rising", .kernel = dti_cpu_map, .gradient = dti_grad_add, .doc = "x + y" },
     .map = DTI_MAP_ADD,
 };
 static const dti_map_row sub = {
     { .head = "sub(x, y)", .rule = pair, .polynomial = "x - y, rising", .dtypes = "nn->n", .kernel = dti_cpu_map,
-      .doc = "x - y" },
+      .gradient = dti_grad_sub, .doc = "x - y" },
     .map = DTI_MAP_SUB,
 };
 static const dti_map_row mul = {
-    { .head = "mul(x, y)", .rule = pair, .polynomial = "x y", .kernel = dti_cpu_map, .doc = "x y" },
+    { .head = "mul(x, y)", .rule = pair, .polynomial = "x y", .kernel = dti_cpu_map, .gradient = dti_grad_mul, .doc = "x y" },
     .map = DTI_MAP_MUL,
 };
 /* Linear in x alone. */
 static const dti_map_row divide = {
-    { .head = "div(x, y)", .rule = pair, .polynomial = "x", .dtypes = "ff->f", .kernel = dti_cpu_map, .doc = "x / y" },
+    { .head = "div(x, y)", .rule = pair, .polynomial = "x, saves x y", .dtypes = "ff->f", .kernel = dti_cpu_map, .gradient = dti_grad_div, .doc = "x / y" },
     .map = DTI_MAP_DIV,
 };
 static const dti_map_row power = {
     { .head = "pow(x, y)", .rule = pair, .polynomial = "none, saves x y result", .dtypes = "ff->f",
-      .kernel = dti_cpu_map, .doc = "x to the power y" },
+      .kernel = dti_cpu_map, .gradient = dti_grad_pow, .doc = "x to the power y" },
     .map = DTI_MAP_POW,
 };
 static const dti_map_row negate = {
     { .head = "neg(x)", .rule = single, .polynomial = "-x, falling", .dtypes = "n->n", .kernel = dti_cpu_map,
-      .doc = "-x" },
+      .gradient = dti_grad_neg, .doc = "-x" },
     .map = DTI_MAP_NEG,
 };
 static const dti_map_row absolute = {
     { .head = "abs(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "n->n", .kernel = dti_cpu_map,
-      .doc = "x without its sign" },
+      .gradient = dti_grad_abs, .doc = "x without its sign" },
     .map = DTI_MAP_ABS,
 };
 
@@ -71,44 +72,44 @@ static dt_status derive_scaled(dt_context *ctx, const void *attributes, const dt
 static const dti_map_row add_scalar = {
     { .head = "add_scalar(x)", .rule = single, .polynomial = "x + 1, rising", .attributes = with_value,
       .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x plus a number" },
+      .gradient = dti_grad_same, .doc = "x plus a number" },
     .map = DTI_MAP_ADD_NUMBER, .numbers = true, .once = true,
 };
 static const dti_map_row sub_scalar = {
-    { .head = "sub_scalar(x)", .rule = single, .polynomial = "x - 1, rising", .dtypes = "n->n", .attributes = with_value,
-      .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x minus a number" },
+    { .head = "sub_scalar(x)", .rule = single, .polynomial = "x - 1, rising", .dtypes = "n->n",
+      .attributes = with_value, .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers),
+      .kernel = dti_cpu_map, .gradient = dti_grad_same, .doc = "x minus a number" },
     .map = DTI_MAP_SUB_NUMBER, .numbers = true, .once = true,
 };
 static const dti_map_row mul_scalar = {
     { .head = "mul_scalar(x)", .rule = single, .derive = derive_scaled, .attributes = with_value,
       .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x times a number" },
+      .gradient = dti_grad_mul_scalar, .doc = "x times a number" },
     .map = DTI_MAP_MUL_NUMBER, .numbers = true,
 };
 static const dti_map_row div_scalar = {
     { .head = "div_scalar(x)", .rule = single, .derive = derive_scaled, .dtypes = "f->f", .attributes = with_value,
       .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x divided by a number" },
+      .gradient = dti_grad_div_scalar, .doc = "x divided by a number" },
     .map = DTI_MAP_DIV_NUMBER, .numbers = true,
 };
 static const dti_map_row pow_scalar = {
-    { .head = "pow_scalar(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .attributes = with_value,
-      .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x to the power of a number" },
+    { .head = "pow_scalar(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f",
+      .attributes = with_value, .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers),
+      .kernel = dti_cpu_map, .gradient = dti_grad_pow_scalar, .doc = "x to the power of a number" },
     .map = DTI_MAP_POW_NUMBER, .numbers = true,
 };
 static const dti_map_row clamp = {
     { .head = "clamp(x)", .rule = single, .polynomial = "none, rising, saves x", .attributes = bounds,
       .attribute_count = DT_COUNT(bounds), .attribute_bytes = sizeof(dti_map_numbers), .kernel = dti_cpu_map,
-      .doc = "x, but at least min and at most max" },
+      .gradient = dti_grad_clamp, .doc = "x, but at least min and at most max" },
     .map = DTI_MAP_CLAMP, .numbers = true,
 };
 /* What mask covers is the number, and so added once where x is a sum. */
 static const dti_map_row masked_fill = {
-    { .head = "masked_fill(x, mask)", .rule = pair, .polynomial = "x + 1, rising", .dtypes = "tb->t",
+    { .head = "masked_fill(x, mask)", .rule = pair, .polynomial = "x + 1, rising, saves mask", .dtypes = "tb->t",
       .attributes = with_value, .attribute_count = DT_COUNT(with_value), .attribute_bytes = sizeof(dti_map_numbers),
-      .kernel = dti_cpu_map, .doc = "x, but a number where mask is true" },
+      .kernel = dti_cpu_map, .gradient = dti_grad_masked_fill, .doc = "x, but a number where mask is true" },
     .map = DTI_MAP_FILL, .numbers = true, .once = true,
 };
 
@@ -116,67 +117,67 @@ static const dti_map_row masked_fill = {
 
 static const dti_map_row exponential = {
     { .head = "exp(x)", .rule = single, .polynomial = "none, rising, saves result", .dtypes = "f->f",
-      .kernel = dti_cpu_map, .doc = "e to the power x" },
+      .kernel = dti_cpu_map, .gradient = dti_grad_exp, .doc = "e to the power x" },
     .map = DTI_MAP_EXP,
 };
 static const dti_map_row logarithm = {
     { .head = "log(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "natural logarithm" },
+      .gradient = dti_grad_log, .doc = "natural logarithm" },
     .map = DTI_MAP_LOG,
 };
 static const dti_map_row square_root = {
     { .head = "sqrt(x)", .rule = single, .polynomial = "none, saves result", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "square root" },
+      .gradient = dti_grad_sqrt, .doc = "square root" },
     .map = DTI_MAP_SQRT,
 };
 static const dti_map_row rsqrt = {
     { .head = "rsqrt(x)", .rule = single, .polynomial = "none, saves result", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "1 / square root" },
+      .gradient = dti_grad_rsqrt, .doc = "1 / square root" },
     .map = DTI_MAP_RSQRT,
 };
 static const dti_map_row sine = {
     { .head = "sin(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "sine" },
+      .gradient = dti_grad_sin, .doc = "sine" },
     .map = DTI_MAP_SIN,
 };
 static const dti_map_row cosine = {
     { .head = "cos(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "cosine" },
+      .gradient = dti_grad_cos, .doc = "cosine" },
     .map = DTI_MAP_COS,
 };
 static const dti_map_row hyperbolic = {
     { .head = "tanh(x)", .rule = single, .polynomial = "none, rising, saves result", .dtypes = "f->f",
-      .kernel = dti_cpu_map, .doc = "hyperbolic tangent" },
+      .kernel = dti_cpu_map, .gradient = dti_grad_tanh, .doc = "hyperbolic tangent" },
     .map = DTI_MAP_TANH,
 };
 static const dti_map_row sigmoid = {
     { .head = "sigmoid(x)", .rule = single, .polynomial = "none, rising, saves result", .dtypes = "f->f",
-      .kernel = dti_cpu_map, .doc = "1 / (1 + exp(-x))" },
+      .kernel = dti_cpu_map, .gradient = dti_grad_sigmoid, .doc = "1 / (1 + exp(-x))" },
     .map = DTI_MAP_SIGMOID,
 };
 static const dti_map_row relu = {
     { .head = "relu(x)", .rule = single, .polynomial = "none, rising, saves result", .kernel = dti_cpu_map,
-      .doc = "x where it is positive, else 0" },
+      .gradient = dti_grad_relu, .doc = "x where it is positive, else 0" },
     .map = DTI_MAP_RELU,
 };
 static const dti_map_row gelu = {
     { .head = "gelu(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "x times the normal distribution up to x" },
+      .gradient = dti_grad_gelu, .doc = "x times the normal distribution up to x" },
     .map = DTI_MAP_GELU,
 };
 static const dti_map_row gelu_tanh = {
     { .head = "gelu_tanh(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "gelu by the approximation with tanh" },
+      .gradient = dti_grad_gelu_tanh, .doc = "gelu by the approximation with tanh" },
     .map = DTI_MAP_GELU_TANH,
 };
 static const dti_map_row silu = {
     { .head = "silu(x)", .rule = single, .polynomial = "none, saves x", .dtypes = "f->f", .kernel = dti_cpu_map,
-      .doc = "x sigmoid(x)" },
+      .gradient = dti_grad_silu, .doc = "x sigmoid(x)" },
     .map = DTI_MAP_SILU,
 };
 static const dti_map_row swiglu = {
     { .head = "swiglu(gate, up)", .rule = pair, .polynomial = "up, saves gate up", .dtypes = "ff->f",
-      .kernel = dti_cpu_map, .doc = "silu(gate) up" },
+      .kernel = dti_cpu_map, .gradient = dti_grad_swiglu, .doc = "silu(gate) up" },
     .map = DTI_MAP_SWIGLU,
 };
 
@@ -234,8 +235,8 @@ static const dti_map_row logical_not = {
     .map = DTI_MAP_NOT,
 };
 static const dti_map_row where = {
-    { .head = "where(c, x, y)", .rule = "..., ..., ... -> ...", .polynomial = "x + y, rising", .dtypes = "btt->t",
-      .kernel = dti_cpu_map, .doc = "x where c is true, else y" },
+    { .head = "where(c, x, y)", .rule = "..., ..., ... -> ...", .polynomial = "x + y, rising, saves c", .dtypes = "btt->t",
+      .kernel = dti_cpu_map, .gradient = dti_grad_where, .doc = "x where c is true, else y" },
     .map = DTI_MAP_WHERE, .of = 1,
 };
 
@@ -279,7 +280,7 @@ static const dt_attribute to_dtype[] = { { "dtype", DT_ATTRIBUTE_DTYPE, offsetof
 static const dt_op cast = {
     .head = "cast(x)", .rule = single, .dtypes = "t->d", .derive = derive_cast, .attributes = to_dtype,
     .attribute_count = DT_COUNT(to_dtype), .attribute_bytes = sizeof(dti_cast), .kernel = dti_cpu_cast,
-    .doc = "x in another dtype",
+    .gradient = dti_grad_cast, .doc = "x in another dtype",
 };
 
 const dt_op *const dti_ops_elementwise[] = {

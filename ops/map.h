@@ -16,7 +16,8 @@ typedef enum dti_map {
     DTI_MAP_DIV = DTI_MAP_INTEGERS, DTI_MAP_DIV_NUMBER, DTI_MAP_SQRT,
     DTI_MAP_WIDE,                  /* from here on in f64, whatever the dtype                                      */
     DTI_MAP_POW = DTI_MAP_WIDE, DTI_MAP_POW_NUMBER, DTI_MAP_EXP, DTI_MAP_LOG, DTI_MAP_RSQRT, DTI_MAP_SIN, DTI_MAP_COS,
-    DTI_MAP_TANH, DTI_MAP_SIGMOID, DTI_MAP_GELU, DTI_MAP_GELU_TANH, DTI_MAP_SILU, DTI_MAP_SWIGLU
+    DTI_MAP_TANH, DTI_MAP_SIGMOID, DTI_MAP_GELU, DTI_MAP_GELU_TANH, DTI_MAP_SILU, DTI_MAP_SWIGLU,
+    DTI_MAP_GELU_SLOPE, DTI_MAP_GELU_TANH_SLOPE, DTI_MAP_SILU_SLOPE /* x times the derivative at y                */
 } dti_map;
 
 typedef struct dti_map_row {

@@ -5,6 +5,7 @@
 
 #include "core/pen.h"
 #include "ops/cpu/kernels.h"
+#include "ops/gradients.h"
 #include "ops/tables.h"
 
 static int64_t elements(const dt_shape *shape)
@@ -58,19 +59,19 @@ static dt_status derive_addmm(dt_context *ctx, const void *attributes, const dt_
 static const dt_op matmul = {
     .head = "matmul(a, b)", .rule = "... m k, ... k n -> ... m n", .polynomial = "a b",
     .kernel = dti_cpu_matmul, .flops = matmul_flops,
-    .doc = "product of matrices; leading dims are a batch and broadcast",
+    .gradient = dti_grad_matmul, .doc = "product of matrices; leading dims are a batch and broadcast",
 };
 static const dt_op bmm = {
     .head = "bmm(a, b)", .rule = "s m k, s k n -> s m n", .polynomial = "a b", .kernel = dti_cpu_matmul,
-    .flops = matmul_flops, .doc = "products of two batches of matrices",
+    .flops = matmul_flops, .gradient = dti_grad_matmul, .doc = "products of two batches of matrices",
 };
 static const dt_op linear = {
     .head = "linear(x, w, b)", .rule = "... k, n k, n? -> ... n", .polynomial = "x w + b", .kernel = dti_cpu_linear,
-    .flops = linear_flops, .doc = "x times w transposed, plus b",
+    .flops = linear_flops, .gradient = dti_grad_linear, .doc = "x times w transposed, plus b",
 };
 static const dt_op addmm = {
     .head = "addmm(c, a, b)", .polynomial = "c + a b", .derive = derive_addmm, .kernel = dti_cpu_addmm,
-    .flops = addmm_flops, .doc = "c plus the product of a and b; c broadcasts",
+    .flops = addmm_flops, .gradient = dti_grad_addmm, .doc = "c plus the product of a and b; c broadcasts",
 };
 
 const dt_op *const dti_ops_matmul[] = { &matmul, &bmm, &linear, &addmm, NULL };

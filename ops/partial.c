@@ -103,7 +103,13 @@ static const dti_letter *letter_of(const dti_rule *rule, int letter)
     return letter < rule->letter_count ? &rule->letter[letter] : &unnamed;
 }
 
-/* Results that a letter of an operand is missing from; of a caller's results, not of kept ones. */
+/* Results that a caller sees, not kept ones, that have a letter. */
+static uint32_t results_with(const dti_rule *rule, const dti_bound *bound, int letter)
+{
+    return bound->letter[letter].results & ((1u << dti_rule_results(rule)) - 1);
+}
+
+/* Those that a letter of an operand is missing from. */
 static uint32_t reduced_results(const dti_rule *rule, const dti_bound *bound, int letter)
 {
     uint32_t all = (1u << dti_rule_results(rule)) - 1;
@@ -305,16 +311,10 @@ static bool coefficients_are_clear(const judging *j, sum *m)
 }
 
 /* A monomial that lacks a reduced letter is added once. One that is stretched over it, once per element. */
-static uint32_t stretched_operand(const judging *j, int i)
-{
-    uint32_t there = j->rule->monomial[i].operands & j->bound->present;
-    return there & j->split ? 0 : there & j->bound->letter[j->letter].stretched;
-}
-
 static bool nothing_stretches(const judging *j, const sum *m)
 {
     for (int i = 0; m->reduced && i < j->rule->monomial_count; i++) {
-        uint32_t stretched = stretched_operand(j, i);
+        uint32_t stretched = j->rule->monomial[i].operands & j->bound->letter[j->letter].stretched;
         if (!stretched || m->is[i] == SUMMAND_SPLIT) continue;
         say(j, "%s is stretched over %s, which is split and reduced", name(j, first_of(stretched)),
             factor_text(j, j->factor).text);
@@ -325,11 +325,10 @@ static bool nothing_stretches(const judging *j, const sum *m)
 
 static bool see_sum(const judging *j, sum *m)
 {
-    uint32_t seen = (1u << dti_rule_results(j->rule)) - 1;
     memset(m, 0, sizeof *m);
     if (j->factor >= 0) {
         m->reduced = reduced_results(j->rule, j->bound, j->letter) != 0;
-        m->stays = (j->bound->letter[j->letter].results & seen) != 0;
+        m->stays = results_with(j->rule, j->bound, j->letter) != 0;
     }
     for (int i = 0; i < j->rule->monomial_count; i++)
         if (!see_monomial(j, i, &m->is[i])) return false;
@@ -367,9 +366,8 @@ static bool lift(const judging *j, const sum *m, int i)
         return true;
     }
     if (operands & j->s->lift) return true;
-    if (m->stays || !(operands & liftable(j, m))) {
-        say(j, "%s is R beside monomials that are P, and cannot become P for all results",
-            name(j, first_of(operands)));
+    if (!(operands & liftable(j, m))) {
+        say(j, "%s is R in one monomial and cannot become P: it is in others that are P", name(j, first_of(operands)));
         return false;
     }
     int o = first_of(operands & liftable(j, m));
@@ -532,21 +530,16 @@ static uint32_t split_operands(const listing *l)
     return l->factor < 0 ? 0 : l->bound->letter[l->bound->factor[l->factor].letter].operands;
 }
 
-/* Operands that may be P beside the split: none where results keep it, or where all P is refused whatever is P. The
- * refusals would be found one by one, but there may be many. */
+/* Operands that may be P beside the split, as far as is quickly seen: none where a result keeps the split, and none
+ * that share a monomial with it. */
 static uint32_t summable(const listing *l)
 {
-    uint32_t split = split_operands(l), in = in_monomials(l->rule), loose = in & ~split;
-    if (l->factor < 0) return in;
-    int letter = l->bound->factor[l->factor].letter;
-    if (l->bound->letter[letter].results & ((1u << dti_rule_results(l->rule)) - 1)) return 0;
-    if (split & ~in) return 0;
-    for (int i = 0; i < l->rule->monomial_count; i++) {
-        uint32_t there = l->rule->monomial[i].operands & l->bound->present;
-        if (there & split) loose &= ~there;
-        else if (there & l->bound->letter[letter].stretched) return 0;
-    }
-    return loose;
+    uint32_t split = split_operands(l), sums = in_monomials(l->rule);
+    if (l->factor < 0) return sums;
+    if (results_with(l->rule, l->bound, l->bound->factor[l->factor].letter)) return 0;
+    for (int i = 0; i < l->rule->monomial_count; i++)
+        if (l->rule->monomial[i].operands & split) sums &= ~l->rule->monomial[i].operands;
+    return sums;
 }
 
 /* Operands that are P and share a monomial with this one. */

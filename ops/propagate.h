@@ -25,7 +25,7 @@ typedef struct dti_ask {
     const dti_rule *rule;
     const dt_spec *operand[DTI_MAX_OPERANDS]; /* all on one mesh; NULL: absent                                     */
     dt_dtype result[DTI_MAX_RESULTS];  /* DT_DTYPE_DEFAULT: that of the first operand                              */
-    const dt_shape *batch;             /* as in dti_rule_call                                                           */
+    const dt_shape *batch;             /* as in dti_rule_call                                                      */
     const dti_letter_size *sizes;
     int size_count;
     int64_t flops;                     /* of the whole call; 0: one for each element of the largest tensor         */

@@ -8,6 +8,7 @@
 
 #include "core/pen.h"
 #include "ops/cpu/kernels.h"
+#include "ops/gradients.h"
 #include "ops/tables.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -82,7 +83,8 @@ static dt_status derive_index(dt_context *ctx, const void *attributes, const dt_
     const dti_along *along = attributes;
     (void)n;
     if (shapes[0].dim[along->dim] == 0)
-        return dt_context_fail(ctx, DT_ERR_SHAPE, "argmax, argmin: expected an element in dim %d, got none", along->dim);
+        return dt_context_fail(ctx, DT_ERR_SHAPE, "argmax, argmin: expected an element in dim %d, got none",
+                               along->dim);
     return write_rule(&(dt_dims){ 1, { along->dim } }, along->keep, &shapes[0], "!", out);
 }
 
@@ -104,28 +106,28 @@ static const dt_attribute along[] = {
 
 static const dt_op sum = {
     .head = "sum(x)", .polynomial = "x", .derive = derive_sum, .attributes = over, .attribute_count = DT_COUNT(over),
-    .attribute_bytes = sizeof(dti_over), .kernel = dti_cpu_sum, .doc = "sum over dims",
+    .attribute_bytes = sizeof(dti_over), .kernel = dti_cpu_sum, .gradient = dti_grad_sum, .doc = "sum over dims",
 };
 /* Local sums over the global count: a sum, however uneven the pieces. */
 static const dt_op mean = {
     .head = "mean(x)", .polynomial = "x", .dtypes = "f->f", .derive = derive_sum, .attributes = over,
     .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over), .kernel = dti_cpu_mean,
-    .doc = "mean over dims",
+    .gradient = dti_grad_mean, .doc = "mean over dims",
 };
 static const dt_op largest = {
     .head = "max(x)", .polynomial = "none, rising, saves x result", .derive = derive_max, .attributes = over,
     .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over), .kernel = dti_cpu_max,
-    .doc = "largest over dims; NaN where there is one",
+    .gradient = dti_grad_extreme, .doc = "largest over dims; NaN where there is one",
 };
 static const dt_op smallest = {
     .head = "min(x)", .polynomial = "none, rising, saves x result", .derive = derive_min, .attributes = over,
     .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over), .kernel = dti_cpu_min,
-    .doc = "smallest over dims; NaN where there is one",
+    .gradient = dti_grad_extreme, .doc = "smallest over dims; NaN where there is one",
 };
 static const dt_op product = {
     .head = "prod(x)", .polynomial = "none, saves x result", .derive = derive_prod, .attributes = over,
     .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over), .kernel = dti_cpu_prod,
-    .doc = "product over dims",
+    .gradient = dti_grad_prod, .doc = "product over dims",
 };
 static const dt_op any = {
     .head = "any(x)", .polynomial = "none, rising", .dtypes = "b->b", .derive = derive_max, .attributes = over,
@@ -140,17 +142,17 @@ static const dt_op all = {
 static const dt_op logsumexp = {
     .head = "logsumexp(x)", .polynomial = "none, saves x result", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over, .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_logsumexp, .doc = "log of the sum of exp over dims",
+    .kernel = dti_cpu_logsumexp, .gradient = dti_grad_logsumexp, .doc = "log of the sum of exp over dims",
 };
 static const dt_op variance = {
     .head = "var(x)", .polynomial = "none, saves x", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over_corrected, .attribute_count = DT_COUNT(over_corrected), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_var, .doc = "squared distances from the mean over dims, by their count less the correction",
+    .kernel = dti_cpu_var, .gradient = dti_grad_var, .doc = "squared distances from the mean over dims, by their count less the correction",
 };
 static const dt_op norm = {
     .head = "norm(x)", .polynomial = "none, saves x result", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over, .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_norm, .doc = "root of the sum of squares over dims",
+    .kernel = dti_cpu_norm, .gradient = dti_grad_norm, .doc = "root of the sum of squares over dims",
 };
 static const dt_op argmax = {
     .head = "argmax(x)", .polynomial = "none", .dtypes = "t->i", .derive = derive_index, .attributes = along,

@@ -33,7 +33,8 @@ static bool read_dims(dt_context *ctx, const dt_op *op, const dt_attribute *a, c
     for (int i = 0; i < sorted.n; i++) {
         int dim = dims->n ? dims->dim[i] : i;
         if (!read_dim(ctx, op, a, first, &dim)) return false;
-        if (among[dim]) return dti_fail(ctx, DT_ERR_ARG, "%s: dim %d stands twice in %s", op->head, dim, a->name), false;
+        if (among[dim])
+            return dti_fail(ctx, DT_ERR_ARG, "%s: dim %d stands twice in %s", op->head, dim, a->name), false;
         among[dim] = true;
     }
     for (int d = 0, i = 0; d < first->n; d++)

@@ -270,6 +270,7 @@ typedef struct compiler {
     const dti_holding *source;     /* whose arrays the ranks asked have                                            */
     dti_set taker[DTI_MAX_BLOCKS];
     int rank;
+    int share, shares;             /* of every pull, cut into so many: which it makes                              */
 } compiler;
 
 static void init_sets(const dti_frame *frame, const dti_holding *holding, const dti_map *maps, int rank, dti_set *sets)
@@ -305,8 +306,9 @@ static void compile_pull(const dti_pull *pull, void *arg)
                 .contribution = pull->contribution, .holder = holder, .maps = c->step->maps, .taker = c->taker,
                 .out = pull->early ? &c->action->early : &c->action->gets };
     set_strides(&m);
-    copy_range(&m, sets, 0, pull->first, pull->first + pull->count);
-    if (pull->rank != c->rank) c->action->received += pull->count * (int64_t)dt_dtype_bytes(c->step->travels);
+    int64_t lo = pull->count * c->share / c->shares, hi = pull->count * (c->share + 1) / c->shares;
+    copy_range(&m, sets, 0, pull->first + lo, pull->first + hi);
+    if (pull->rank != c->rank) c->action->received += (hi - lo) * (int64_t)dt_dtype_bytes(c->step->travels);
     fini_sets(&c->frame, sets);
     fini_sets(&c->frame, holder);
 }
@@ -393,6 +395,15 @@ static void whole_target(const dt_plan *plan, const dti_frame *frame, dti_room *
     dti_frame_cut(frame->regular ? frame : &side, frame->target, ~UINT32_C(0), room);
 }
 
+/* The copies of a step to where their elements lie in a holding. */
+static bool compile_pulls(compiler *c, const dti_holding *target)
+{
+    init_sets(&c->frame, target, NULL, c->rank, c->taker);
+    bool done = dti_step_pulls(&c->frame, c->plan->topology, c->step, c->rank, compile_pull, c);
+    fini_sets(&c->frame, c->taker);
+    return done && !c->action->gets.lost && !c->action->early.lost;
+}
+
 static bool compile_step(compiler *c, int i, dti_comm *comm, const dti_holding *whole)
 {
     const dt_plan *plan = c->plan;
@@ -404,18 +415,75 @@ static bool compile_step(compiler *c, int i, dti_comm *comm, const dti_holding *
     c->source = c->action->source < 0 && !plan->mapped ? plan->from : step->from;
     const dti_holding *target = last ? whole : step->to;
     c->action->elements = part_elements(&c->frame, target, c->rank);
-    init_sets(&c->frame, target, NULL, c->rank, c->taker);
-    bool done = dti_step_pulls(&c->frame, plan->topology, step, c->rank, compile_pull, c);
-    fini_sets(&c->frame, c->taker);
-    return done && !c->action->gets.lost && !c->action->early.lost;
+    return compile_pulls(c, target);
+}
+
+/* Elements that some copies write. */
+static int64_t written(const dti_copies *copies)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < copies->n; i++) {
+        int64_t n = copies->at[i].contribution == 0 ? copies->at[i].run : 0;
+        for (int d = 0; d < copies->at[i].dims; d++) n *= copies->at[i].count[d];
+        elements += n;
+    }
+    return elements;
+}
+
+/* Halves of small sums would wait for each other longer than each rank takes to make all. */
+static bool is_worth_sharing(const compiler *c)
+{
+    int64_t bytes = part_elements(&c->frame, c->plan->to, c->rank) * (int64_t)dt_dtype_bytes(c->plan->steps->travels);
+    return bytes >= dti_option_number(c->plan->target->mesh->ctx, DTI_OPTION_SMALL, 0);
+}
+
+static bool all_reduces(const compiler *c, const dti_comm *comm)
+{
+    if (!comm || !comm->ops->all_reduce || !dti_plan_all_reduces(c->plan)) return false;
+    return dti_step_moves(&c->frame, c->plan->steps) && (c->plan->step_count == 2 || is_worth_sharing(c));
+}
+
+/* The plan as one call. The ranks of the last step are the group; what this rank is to sum goes to where it belongs in
+ * the target of all, and what it does not write in its own others write there. */
+static bool compile_all_reduce(compiler *c, dti_action *actions, dti_comm *comm, const dti_holding *whole)
+{
+    int last = c->plan->step_count - 1;
+    const dti_step *sum = &c->plan->steps[0];
+    actions[last] = (dti_action){ .step = &c->plan->steps[last], .source = -1, .target = -1 };
+    actions[0] = (dti_action){ .step = sum, .source = -1, .target = -1, .moves = true, .all_reduces = true,
+                               .elements = part_elements(&c->frame, whole, c->rank) };
+    c->action = &actions[0];
+    c->step = &c->plan->steps[last];
+    if (!find_group(c, comm)) return false;
+    if (last == 0 && actions[0].group) {
+        c->share = actions[0].group->index;
+        c->shares = actions[0].group->n;
+    }
+    c->step = sum;
+    c->source = c->plan->from;
+    if (!compile_pulls(c, whole)) return false;
+    int64_t by_others = part_elements(&c->frame, c->plan->to, c->rank) - written(&actions[0].gets);
+    actions[0].received += by_others * (int64_t)dt_dtype_bytes(sum->gives);
+    return true;
+}
+
+static bool compile_steps(compiler *c, dti_program *program, dti_comm *comm, const dti_holding *whole)
+{
+    if (all_reduces(c, comm)) return compile_all_reduce(c, program->actions, comm, whole);
+    for (int i = 0; i < c->plan->step_count; i++) {
+        c->action = &program->actions[i];
+        if (!compile_step(c, i, comm, whole)) return false;
+    }
+    return true;
 }
 
 static bool writes_all(const dti_program *program, const dt_plan *plan, const dti_frame *frame, int rank)
 {
-    int64_t written = 0;
-    for (int i = 0; i < plan->step_count; i++)
-        if (program->actions[i].target < 0) written += dti_step_volume(frame, &plan->steps[i], NULL, rank).to;
-    return written == program->elements;
+    int64_t elements = 0;
+    for (int i = 0; i < plan->step_count; i++) /* in an all-reduce the last counts, which is the second half's */
+        if (program->actions[i].target < 0 && !(program->actions[i].all_reduces && plan->step_count == 2))
+            elements += dti_step_volume(frame, &plan->steps[i], NULL, rank).to;
+    return elements == program->elements;
 }
 
 static void put_call(dti_pen *pen, const dt_plan *plan)
@@ -435,7 +503,7 @@ static const char *call_text(dt_context *ctx, const dt_plan *plan)
 dti_program *dti_program_new(const dt_plan *plan)
 {
     dt_context *ctx = plan->target->mesh->ctx;
-    compiler c = { .plan = plan, .rank = ctx->rank };
+    compiler c = { .plan = plan, .rank = ctx->rank, .shares = 1 };
     dti_program *program = calloc(1, sizeof *program);
     if (program) program->actions = calloc((size_t)plan->step_count + 1, sizeof *program->actions);
     if (!program || !program->actions) goto fail;
@@ -447,10 +515,7 @@ dti_program *dti_program_new(const dt_plan *plan)
     if (plan->mapped) dti_room_copy(&room, plan->to);
     else whole_target(plan, &c.frame, &room);
     program->elements = part_elements(&c.frame, &room.holding, c.rank);
-    for (int i = 0; i < plan->step_count; i++) {
-        c.action = &program->actions[i];
-        if (!compile_step(&c, i, dti_comm_of(ctx), &room.holding)) goto fail;
-    }
+    if (!compile_steps(&c, program, dti_comm_of(ctx), &room.holding)) goto fail;
     program->partly = !writes_all(program, plan, &c.frame, c.rank);
     return program;
 

@@ -17,10 +17,12 @@ typedef struct dti_action {
     int source, target;            /* step whose result is read, -1: the plan's source; whose buffer is written: this
                                       step's own, -1: the plan's target                                            */
     bool moves;                    /* does anything cross ranks; the same on every rank                            */
+    bool all_reduces;              /* the whole plan, as one call of the backend: gets write to all ranks of the group,
+                                      and there is nothing left for a second step                                  */
     dti_group *group;              /* NULL where nothing does, or this rank takes no part                          */
     dti_copies gets, early;        /* early: from the plan's source, without communication                         */
     int64_t elements;              /* of this step's own buffer                                                    */
-    int64_t received;              /* bytes from others, by the copies                                             */
+    int64_t received;              /* bytes from others, by the copies, and by those that write here               */
 } dti_action;
 
 typedef struct dti_program {

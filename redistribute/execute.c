@@ -161,8 +161,10 @@ static bool start_step(dti_running *r, int i)
         .contributions = step->sum_count ? step->summed_ranks : 0,
         .combine = combine_of(r->plan->source->layout, r->plan->target->layout),
         .multiply = r->plan->multiply, .divide = scales(r->plan, i) ? r->plan->divide : 0,
+        .result = action->all_reduces ? target : NULL,
     };
-    return action->group->comm->ops->start(action->group, &exchange) == DT_OK;
+    const dti_comm_ops *ops = action->group->comm->ops;
+    return (action->all_reduces ? ops->all_reduce : ops->start)(action->group, &exchange) == DT_OK;
 }
 
 static bool finish_step(dti_running *r, int i)

@@ -149,6 +149,38 @@ static int all_reduce_steps(const dt_plan *plan)
     return sums && dti_holding_equal(plan->from, plan->to) ? plan->step_count : 0;
 }
 
+static bool asks_along(const dti_step *step, dti_axis axis)
+{
+    for (int i = 0; i < step->sum_count + step->cut_count + step->copy_count; i++)
+        if (step->asked[i].stride == axis.stride && step->asked[i].size == axis.size) return true;
+    return false;
+}
+
+/* Sums that are shared out, then copied to all that share. */
+static bool has_both_halves(const dt_plan *plan)
+{
+    const dti_step *sum = plan->steps, *copy = sum + 1;
+    if (plan->step_count != 2 || all_reduce_steps(plan) != 2 || copy->sum_count || copy->from != sum->to) return false;
+    if (sum->kind != DT_COMM_REDUCE_SCATTER || sum->copy_count || !sum->own || sum->early) return false;
+    if (copy->kind != DT_COMM_ALL_GATHER || copy->early || copy->stage == sum->stage) return false;
+    for (int i = 0; i < sum->sum_count; i++)
+        if (!asks_along(copy, sum->asked[i])) return false;
+    return true;
+}
+
+/* Two ranks that take all of each other receive as much as in halves. */
+static bool sums_by_two(const dt_plan *plan)
+{
+    const dti_step *sum = plan->steps;
+    return plan->step_count == 1 && sum->kind == DT_COMM_ALL_REDUCE && sum->own && sum->summed_ranks == 2
+        && !sum->copy_count && !sum->early && dt_dtype_bytes(sum->travels) == dt_dtype_bytes(sum->gives);
+}
+
+bool dti_plan_all_reduces(const dt_plan *plan)
+{
+    return !plan->mapped && (has_both_halves(plan) || sums_by_two(plan));
+}
+
 static void count_message(const dti_pull *pull, void *arg)
 {
     int64_t *count = arg;

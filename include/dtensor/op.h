@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of the op table, and calls by row. An op is its row: name and operands, the rule of its dims, how its value hangs
- * on its operands, its kernel. What placements it takes and gives, what moves for that and what it costs, follows. The
- * library's own ops are rows of this type (ops.h has a function for each), and a program adds more:
+ * Rows of the op table, and calls by row. An op is its row: name and operands, the rule of its dims, how its value
+ * hangs on its operands, its kernel. What placements it takes and gives, what moves for that and what it costs,
+ * follows. The library's own ops are rows of this type (ops.h has a function for each), and a program adds more:
  *
  *     static const dt_op scale_rows = {
  *         .head = "scale_rows(x, w)", .rule = "m n, m -> m n", .polynomial = "x w", .kernel = scale_rows_kernel,
@@ -10,14 +10,14 @@
  *     };
  *     dt_tensor *y = dt_apply(&scale_rows, (dt_tensor *[]){ x, w }, 2, NULL);
  *
- * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?" ends
- *           an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has is
- *           reduced, by sum unless ":max" or the like says otherwise; one no operand has is new.
+ * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?"
+ *           ends an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has
+ *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new.
  * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
  *           ", rising" or ", falling": the value goes up, or down, with its operands.
  * Dtypes    a letter per operand, "->", a letter per result. t: any, all t alike; n: any but bool; f: floats, likewise;
- *           i: an integer; b: bool. Of a result: i is i64, d the attribute that is a dtype, s what sums of the operands'
- *           dtype are made in, f32 for bf16 and f16, i64 for small integers. NULL: t for all.
+ *           i: an integer; b: bool. Of a result: i is i64, d the attribute that is a dtype, s what sums of the
+ *           operands' dtype are made in, f32 for bf16 and f16, i64 for small integers. NULL: t for all.
  *
  * A row lives as long as the contexts that use it. */
 #ifndef DTENSOR_OP_H
@@ -55,7 +55,7 @@ typedef dt_status (*dt_kernel_fn)(const dt_call *call);
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- *
  * A struct of plain values, zeroed where not set. Numbers (DT_ATTRIBUTE_NUMBER) are not part of what a call is
- * remembered by, but their sign is: a rule may depend on it, and on nothing else of them.                             */
+ * remembered by, but their sign is: a rule may depend on it, and on nothing else of them.                            */
 
 typedef enum dt_attribute_kind {
     DT_ATTRIBUTE_INT,              /* int64_t                                                                      */
@@ -86,6 +86,26 @@ typedef dt_status (*dt_derive_fn)(dt_context *ctx, const void *attributes, const
 /* Operations of the whole call, by global shapes; an absent operand has n = -1. */
 typedef int64_t (*dt_flops_fn)(const void *attributes, const dt_shape *in, int n);
 
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+typedef struct dt_gradient {
+    dt_context *ctx;
+    const dt_op *op;
+    const void *attributes;
+    int in_count, out_count;
+    dt_tensor *in[DT_MAX_OPERANDS]; /* those that the polynomial needs or "saves"; NULL: others, absent ones        */
+    dt_shape in_shape[DT_MAX_OPERANDS];
+    const dt_spec *in_spec[DT_MAX_OPERANDS]; /* as the caller gave them                                            */
+    dt_tensor *out[DT_MAX_RESULTS]; /* kept results; all of them where the row says "saves result"                 */
+    dt_tensor *out_grad[DT_MAX_RESULTS]; /* NULL: zero                                                             */
+    bool wanted[DT_MAX_OPERANDS];
+    dt_tensor *in_grad[DT_MAX_OPERANDS]; /* to be written where wanted; NULL: zero                                 */
+} dt_gradient;
+
+/* Write the operands' gradients, as ops on what is there. One that has more dims than its operand, or more than the one
+ * element it had along a dim, is summed over these. */
+typedef dt_status (*dt_gradient_fn)(dt_gradient *gradient);
+
 struct dt_op {
     const char *head, *rule, *polynomial, *dtypes;
     dt_derive_fn derive;           /* NULL: the texts say all                                                      */
@@ -94,13 +114,14 @@ struct dt_op {
     size_t attribute_bytes;        /* of the struct                                                                */
     dt_kernel_fn kernel;
     dt_flops_fn flops;             /* NULL: one per element of the largest tensor                                  */
+    dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
 };
 
 /* The op's first result: a new tensor. Absent operands are NULL. Operands are redistributed where the rule cannot take
  * them as they are; in a strict scope (DT_SCOPE_STRICT) that is DT_ERR_PLACEMENT, with what would do. Collective over
- * the operands' mesh. NULL and the error: DT_ERR_ARG a required operand or an attribute; DT_ERR_SHAPE dims that the rule
- * does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the kernel says. */
+ * the operands' mesh. NULL and the error: DT_ERR_ARG a required operand or an attribute; DT_ERR_SHAPE dims that the
+ * rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the kernel says. */
 DT_API dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes);
 /* The same with all results: result[0 .. count - 1], those not wanted left out from the end. */
 DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,

@@ -29,7 +29,7 @@ typedef struct dt_cross_entropy_params {                              /* a negat
  * are computed in f32 or wider and rounded once; integers wrap; of bools the sum is or, the product and. A number is
  * taken in that wider dtype; for integers it is a whole one. NULL and DT_ERR_SHAPE: shapes that do not broadcast;
  * DT_ERR_DTYPE: dtypes that differ, or that the op has no meaning for; DT_ERR_ARG: a number with a fraction for
- * integers. Collective.                                                                                               */
+ * integers. Collective.                                                                                              */
 
 DT_API dt_tensor *dt_add(dt_tensor *x, dt_tensor *y);
 DT_API dt_tensor *dt_sub(dt_tensor *x, dt_tensor *y);                /* not of bools                               */
@@ -85,7 +85,7 @@ DT_API dt_tensor *dt_cast(dt_tensor *x, dt_dtype dtype);
 /* ---- over dims --------------------------------------------------------------------------------------------------- *
  * dims: DT_DIMS(-1), DT_ALL. keep: they stay, with size 1. Floats are summed in f64 and rounded once, integers wrap, a
  * sum of bools is their or. NULL and DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_DTYPE: not floats where
- * floats are due. Collective.                                                                                         */
+ * floats are due. Collective.                                                                                        */
 
 DT_API dt_tensor *dt_sum(dt_tensor *x, dt_dims dims, bool keep);     /* of nothing: 0                              */
 DT_API dt_tensor *dt_mean(dt_tensor *x, dt_dims dims, bool keep);    /* floats; of nothing: NaN                    */
@@ -109,7 +109,7 @@ DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
 
 /* ---- products of matrices ---------------------------------------------------------------------------------------- *
  * Any dtype, operands alike; bf16 and f16 are summed in f32 and rounded once. A sum of no products is 0. NULL and
- * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                   */
+ * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                  */
 
 DT_API dt_tensor *dt_matmul(dt_tensor *a, dt_tensor *b);             /* [.. m,k] [.. k,n] -> [.. m,n]              */
 DT_API dt_tensor *dt_bmm(dt_tensor *a, dt_tensor *b);                /* [s,m,k] [s,k,n] -> [s,m,n]                 */
@@ -117,12 +117,32 @@ DT_API dt_tensor *dt_linear(dt_tensor *x, dt_tensor *w, dt_tensor *bias); /* [..
 /* c plus the product: [n], [m,n], [1,n], [m,1] or a scalar, [m,k], [k,n] -> [m,n]. */
 DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
 
+/* ---- softmax and norms ------------------------------------------------------------------------------------------- *
+ * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE: w is not the
+ * trailing dims of x; DT_ERR_DTYPE. Collective. */
+
+DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);                 /* exp(x) over its sum along dim              */
+DT_API dt_tensor *dt_log_softmax(dt_tensor *x, int dim);             /* its log                                    */
+/* Over the trailing dims that w has: x over the root of its mean square plus eps, times w; x less its mean, over the
+ * root of its variance plus eps, times w, plus bias. */
+DT_API dt_tensor *dt_rms_norm(dt_tensor *x, dt_tensor *w, double eps);
+DT_API dt_tensor *dt_layer_norm(dt_tensor *x, dt_tensor *w, dt_tensor *bias, double eps);
+
+/* ---- by number --------------------------------------------------------------------------------------------------- *
+ * ids: integers of any dtype, numbers of the whole tensor from 0 on. NULL and DT_ERR_ARG: an id out of range, on every
+ * rank that has it; DT_ERR_SHAPE; DT_ERR_DTYPE: ids that are no integers. Collective.                                */
+
+DT_API dt_tensor *dt_embedding(dt_tensor *table, dt_tensor *ids);    /* [v,h] [..] -> [.. h]                       */
+DT_API dt_tensor *dt_index_select(dt_tensor *x, int dim, dt_tensor *ids); /* slices along dim; ids: [n]            */
+/* Elements along dim: y[i][j] = x[i][ids[i][j]] for the last of two. ids has x's sizes in the other dims. */
+DT_API dt_tensor *dt_gather(dt_tensor *x, int dim, dt_tensor *ids);
+/* x, to which values, placed as dt_gather picks, are added in the order of ids. */
+DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
+DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
+
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
-DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);
-DT_API dt_tensor *dt_rms_norm(dt_tensor *x, dt_tensor *w, double eps); /* over the trailing dims w has              */
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
-DT_API dt_tensor *dt_embedding(dt_tensor *table, dt_tensor *ids);    /* [v,h] [..] -> [.. h]                       */
 DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset); /* [b,s,h,d], by global position             */
 /* [b,s,h,d] [b,t,g,d] [b,t,g,d]. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);

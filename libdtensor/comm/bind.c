@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CPUs are ordered by socket, core and number, as the system numbers them, so that neighbours share caches; ranks get
- * consecutive ones, cut as everything is cut. */
+ * consecutive ones, cut as everything is cut. OpenMP is not linked, but called where something else has brought it. */
 #define _GNU_SOURCE /* sched_getaffinity, pthread_setaffinity_np */
 #include "comm/bind.h"
 
@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+extern void omp_set_num_threads(int n) __attribute__((weak)); /* NULL where there is no OpenMP                     */
 
 typedef struct cpu { int socket, core, id; } cpu;
 
@@ -52,4 +54,11 @@ void dti_bind(const dti_cpus *cpus, int i, int n)
     for (int at = (cpus->n * i + n - 1) / n; at < (cpus->n * (i + 1) + n - 1) / n; at++)
         CPU_SET((size_t)cpus->id[at], &part);
     if (CPU_COUNT(&part)) pthread_setaffinity_np(pthread_self(), sizeof part, &part);
+}
+
+/* Each rank would start as many threads as there are CPUs, and all of them would wait for each other. */
+void dti_share_cpus(const dti_cpus *cpus, int n)
+{
+    const char *said = getenv("OMP_NUM_THREADS");
+    if (omp_set_num_threads && !(said && *said)) omp_set_num_threads(cpus->n > n ? cpus->n / n : 1);
 }

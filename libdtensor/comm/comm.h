@@ -47,6 +47,7 @@ typedef struct dti_exchange {
     dti_combine combine;
     int64_t multiply, divide;      /* what is combined is scaled so before it is rounded; divide 0: it is not      */
     dt_dtype target_dtype;         /* of the target: as dtype where nothing is combined                            */
+    dti_storage *result;           /* of an all-reduce only: what the target is elsewhere, and shown like the source */
 } dti_exchange;
 
 typedef struct dti_comm_ops {
@@ -55,7 +56,7 @@ typedef struct dti_comm_ops {
     /* required */
     dti_group *(*group)(dti_comm *comm, const int *ranks, int n); /* made lazily, one object per list of ranks; this
                                       rank is among them. NULL and the error                                       */
-    /* Begin: the source is shown or sent. Nothing is waited for but room to say so. */
+    /* Begin: the source is shown or sent, and nobody waited for, however far ahead this rank is. */
     dt_status (*start)(dti_group *group, const dti_exchange *exchange);
     /* Complete the group's calls up to and with the one started last: take what is to be taken. */
     dt_status (*finish)(dti_group *group);
@@ -64,6 +65,13 @@ typedef struct dti_comm_ops {
     dt_status (*cleared)(dti_comm *comm); /* it is to be cleared: DT_OK, or the status of a dead group            */
     void (*leave)(dti_comm *comm); /* this rank returns; the last call. What it has shown stays readable: its context
                                       is destroyed when all ranks have left                                        */
+    /* optional, with a default: NULL, and the caller makes a reduce-scatter and an all-gather of it */
+    /* Begin an all-reduce. Every member shows a source and a result, and what its gets combine goes to the same places
+     * in the result of every member; the gets of all members together write each element once, so replicas are equal.
+     * The source may be the result, where every element comes from where it goes. A call is finished when all members
+     * have written, and that they do in their finish: who finishes waits for it. Until then the result is held, also
+     * where this rank fails: nobody writes to memory that is in use again. */
+    dt_status (*all_reduce)(dti_group *group, const dti_exchange *exchange);
     /* optional */
     void (*reclaim)(dti_comm *comm); /* release at once, without waiting, what all have taken: memory is short     */
 } dti_comm_ops;
@@ -90,6 +98,34 @@ static inline dt_status dti_exchange_run(dti_group *group, const dti_exchange *e
 {
     dt_status status = group->comm->ops->start(group, exchange);
     return status ? status : group->comm->ops->finish(group);
+}
+
+/* ---- calls by name ----------------------------------------------------------------------------------------------- *
+ * Whole exchanges with another shape of arguments, the same on every backend. All members of the group make the call,
+ * with the same message; between two ranks it is best made on their own group, where nobody else has to come. Who only
+ * gives returns at once: it waits for no taker, its source is kept until the last one has it. Elements are the first
+ * ones of sources and targets. */
+
+typedef struct dti_message { dti_call call; dt_dtype dtype; int64_t n; } dti_message; /* n: elements               */
+
+enum { DTI_NOBODY = -1 };
+
+/* One member's to all. source: the root's, of the others NULL. target: where this rank wants it; at the root that may
+ * be NULL, or the source's own bytes. */
+dt_status dti_comm_broadcast(dti_group *group, const dti_message *message, int root, dti_storage *source, void *target);
+/* From each member to at most one other: its source goes to `to`, what `from` gives comes to target, apart from the
+ * source. Both ends name each other; DTI_NOBODY where there is none, and no source or target then. */
+dt_status dti_comm_permute(dti_group *group, const dti_message *message, int to, dti_storage *source, int from,
+                           void *target);
+
+static inline dt_status dti_comm_send(dti_group *group, const dti_message *message, int to, dti_storage *source)
+{
+    return dti_comm_permute(group, message, to, source, DTI_NOBODY, NULL);
+}
+
+static inline dt_status dti_comm_recv(dti_group *group, const dti_message *message, int from, void *target)
+{
+    return dti_comm_permute(group, message, DTI_NOBODY, NULL, from, target);
 }
 
 #endif

@@ -166,6 +166,7 @@ static void *thread_main(void *arg)
     rank_thread *r = arg;
     const dti_run *run = r->of->run;
     if (run->bind && run->ranks > 1 && run->ranks <= r->of->cpus.n) dti_bind(&r->of->cpus, r->ctx->rank, run->ranks);
+    dti_share_cpus(&r->of->cpus, run->ranks);
     call_program(run, r->ctx);
     dti_scopes_fini(r->ctx);           /* completes what was started, while there are peers                        */
     if (r->comm) dti_comm_leave(r->comm);

@@ -2,7 +2,9 @@
  *
  * Copies go straight from the source to the target. Combinations go in one pass where every contribution consists of
  * copies to the same places: a chunk of the target is combined from the same chunk of every source while it is in the
- * cache. Else contributions are added one after the other in a temporary of the dtype that sums. */
+ * cache, and from there it goes to all targets. Else contributions are added one after the other in a temporary of the
+ * dtype that sums. Invariant: a part of a target is written when all sources of that part have been read, so a source
+ * may be a target. */
 #include "comm/take.h"
 
 #include <stdlib.h>
@@ -23,6 +25,16 @@ static void *scratch_take(dti_scratch *scratch, size_t bytes)
 }
 
 void dti_scratch_fini(dti_scratch *scratch) { free(scratch->bytes); }
+
+/* What one exchange reads and writes. */
+typedef struct taking {
+    const dti_exchange *ex;
+    const char *const *sources;    /* by member                                                                    */
+    void *const *targets;          /* the first is read again while it is in the cache                             */
+    int target_count;
+    bool streams;                  /* past the caches                                                              */
+    dti_scratch *scratch;
+} taking;
 
 /* ---- runs of a copy ---------------------------------------------------------------------------------------------- *
  * All dims but the last are walked like the digits of a number; the last is left to whoever works on a row of runs.  */
@@ -96,10 +108,12 @@ static void copy(const dti_copy *c, const char *source, char *target, int64_t by
     while (walk_next(&w));
 }
 
-static void take_copies(const dti_exchange *ex, const char *const *sources, bool streams)
+static void take_copies(const taking *t)
 {
+    const dti_exchange *ex = t->ex;
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype);
-    for (int i = 0; i < ex->get_count; i++) copy(&ex->gets[i], sources[ex->gets[i].member], ex->target, bytes, streams);
+    for (int i = 0; i < ex->get_count; i++)
+        copy(&ex->gets[i], t->sources[ex->gets[i].member], t->targets[0], bytes, t->streams);
 }
 
 /* ---- combinations in one pass ------------------------------------------------------------------------------------ */
@@ -137,17 +151,23 @@ static void combine_chunk(const dti_exchange *ex, const void *const *from, void 
     if (ex->divide) finish_numbers(ex, dtype, wide, n, to);
 }
 
-static void combine_run(const dti_exchange *ex, const char **from, char *to, int64_t run, bool streams)
+/* One run of the result, from where `from` says to `to` bytes behind the begin of every target. */
+static void combine_run(const taking *t, const char **from, int64_t to, int64_t run)
 {
-    _Alignas(64) char chunk[CHUNK * sizeof(int64_t)];
+    _Alignas(64) char apart[CHUNK * sizeof(int64_t)];
+    const dti_exchange *ex = t->ex;
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
-    for (int64_t n; run > 0; run -= n) {
+    for (int64_t n; run > 0; run -= n, to += n * to_bytes) {
         n = run < CHUNK ? run : CHUNK;
-        bool past = streams && n * to_bytes >= DTI_STREAM_RUN;
-        combine_chunk(ex, (const void *const *)from, past ? chunk : to, n);
-        if (past) dti_stream(to, chunk, (size_t)(n * to_bytes));
+        size_t size = (size_t)(n * to_bytes);
+        bool past = t->streams && size >= DTI_STREAM_RUN;
+        char *chunk = past ? apart : (char *)t->targets[0] + to;
+        combine_chunk(ex, (const void *const *)from, chunk, n);
+        for (int i = past ? 0 : 1; i < t->target_count; i++) {
+            if (past) dti_stream((char *)t->targets[i] + to, chunk, size);
+            else memcpy((char *)t->targets[i] + to, chunk, size);
+        }
         for (int c = 0; c < ex->contributions; c++) from[c] += n * bytes;
-        to += n * to_bytes;
     }
 }
 
@@ -160,10 +180,10 @@ static int64_t from_at(const dti_copy *c, const walk *w, int64_t i)
 }
 
 /* The copies i of every contribution at once. */
-static void combine_aligned(const dti_exchange *ex, const char *const *sources, int i, bool streams,
-                            const char **from)
+static void combine_aligned(const taking *t, int i, const char **from)
 {
     walk w;
+    const dti_exchange *ex = t->ex;
     int each = ex->get_count / ex->contributions;
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
     row r = row_of(&ex->gets[i]);
@@ -172,18 +192,18 @@ static void combine_aligned(const dti_exchange *ex, const char *const *sources, 
         for (int64_t k = 0; k < r.count; k++) {
             for (int c = 0; c < ex->contributions; c++) {
                 const dti_copy *get = &ex->gets[c * each + i];
-                from[c] = sources[get->member] + from_at(get, &w, k) * bytes;
+                from[c] = t->sources[get->member] + from_at(get, &w, k) * bytes;
             }
-            combine_run(ex, from, (char *)ex->target + (w.to + k * r.to_stride) * to_bytes, ex->gets[i].run,
-                        streams);
+            combine_run(t, from, (w.to + k * r.to_stride) * to_bytes, ex->gets[i].run);
         }
     while (walk_next(&w));
 }
 
-static bool take_aligned(const dti_exchange *ex, const char *const *sources, bool streams, dti_scratch *scratch)
+static bool take_aligned(const taking *t)
 {
-    const char **from = scratch_take(scratch, (size_t)ex->contributions * sizeof *from);
-    for (int i = 0; from && i < ex->get_count / ex->contributions; i++) combine_aligned(ex, sources, i, streams, from);
+    const dti_exchange *ex = t->ex;
+    const char **from = scratch_take(t->scratch, (size_t)ex->contributions * sizeof *from);
+    for (int i = 0; from && i < ex->get_count / ex->contributions; i++) combine_aligned(t, i, from);
     return from != NULL;
 }
 
@@ -227,32 +247,38 @@ static void accumulate(const dti_exchange *ex, const dti_copy *c, const char *so
 }
 
 /* What the first contribution wrote is all there is. */
-static void convert(const dti_exchange *ex, const dti_copy *c, const sum *s)
+static void convert(const taking *t, const dti_copy *c, const sum *s)
 {
     walk w;
+    const dti_exchange *ex = t->ex;
     int64_t to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype), wide = (int64_t)dt_dtype_bytes(s->dtype);
     row r = row_of(c);
     if (!walk_begin(&w, c)) return;
     do
         for (int64_t k = 0; k < r.count; k++) {
             int64_t to = w.to + k * r.to_stride;
-            finish_numbers(ex, s->dtype, s->numbers + (to - s->lo) * wide, c->run, (char *)ex->target + to * to_bytes);
+            char *first = (char *)t->targets[0] + to * to_bytes;
+            finish_numbers(ex, s->dtype, s->numbers + (to - s->lo) * wide, c->run, first);
+            for (int i = 1; i < t->target_count; i++)
+                memcpy((char *)t->targets[i] + to * to_bytes, first, (size_t)(c->run * to_bytes));
         }
     while (walk_next(&w));
 }
 
-static bool take_in_turn(const dti_exchange *ex, const char *const *sources, dti_scratch *scratch)
+static bool take_in_turn(const taking *t)
 {
+    const dti_exchange *ex = t->ex;
     part p = part_of(ex);
     if (p.lo >= p.hi) return true;
     sum s = { .dtype = dti_sum_dtype(ex->dtype), .lo = p.lo };
-    s.numbers = scratch_take(scratch, (size_t)(p.hi - p.lo) * dt_dtype_bytes(s.dtype));
+    s.numbers = scratch_take(t->scratch, (size_t)(p.hi - p.lo) * dt_dtype_bytes(s.dtype));
     if (!s.numbers) return false;
-    for (int i = 0; i < ex->get_count; i++) accumulate(ex, &ex->gets[i], sources[ex->gets[i].member], &s);
-    for (int i = 0; i < ex->get_count && ex->gets[i].contribution == 0; i++) convert(ex, &ex->gets[i], &s);
+    for (int i = 0; i < ex->get_count; i++) accumulate(ex, &ex->gets[i], t->sources[ex->gets[i].member], &s);
+    for (int i = 0; i < ex->get_count && ex->gets[i].contribution == 0; i++) convert(t, &ex->gets[i], &s);
     return true;
 }
 
+/* To each target. */
 static size_t bytes_written(const dti_exchange *ex)
 {
     int64_t elements = 0;
@@ -264,14 +290,15 @@ static size_t bytes_written(const dti_exchange *ex)
     return (size_t)elements * dt_dtype_bytes(ex->target_dtype);
 }
 
-bool dti_take(const dti_exchange *ex, const char *const *sources, size_t fit, dti_scratch *scratch)
+bool dti_take(const dti_exchange *ex, const char *const *sources, void *const *targets, int n, size_t fit,
+              dti_scratch *scratch)
 {
     bool done = true;
-    if (!ex->target || ex->get_count == 0) return true;
-    bool streams = bytes_written(ex) > fit;
-    if (ex->contributions == 0) take_copies(ex, sources, streams);
-    else if (is_aligned(ex)) done = take_aligned(ex, sources, streams, scratch);
-    else done = take_in_turn(ex, sources, scratch);
-    if (streams) dti_stream_end();
+    if (!targets[0] || ex->get_count == 0) return true;
+    taking t = { ex, sources, targets, n, bytes_written(ex) * (size_t)n > fit, scratch };
+    if (ex->contributions == 0) take_copies(&t);
+    else if (is_aligned(ex)) done = take_aligned(&t);
+    else done = take_in_turn(&t);
+    if (t.streams) dti_stream_end();
     return done;
 }

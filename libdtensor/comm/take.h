@@ -10,9 +10,10 @@
 /* Memory that is kept from call to call. */
 typedef struct dti_scratch { void *bytes; size_t n; } dti_scratch;
 
-/* Do what exchange->gets say; sources by member. More bytes than fit are written past the caches. false: memory ran
- * out. */
-bool dti_take(const dti_exchange *exchange, const char *const *sources, size_t fit, dti_scratch *scratch);
+/* Do what exchange->gets say; sources by member. What is combined is written to n targets alike, what is copied to one.
+ * More bytes than fit are written past the caches. false: memory ran out. */
+bool dti_take(const dti_exchange *exchange, const char *const *sources, void *const *targets, int n, size_t fit,
+              dti_scratch *scratch);
 void dti_scratch_fini(dti_scratch *scratch);
 
 #endif

@@ -2,12 +2,16 @@
  *
  * The threads backend. A call has a number in its group. To start it a rank writes a post, which says where its source
  * lies, and the number last; to finish it, it waits for the posts of those it takes from, copies from their memory, and
- * publishes that it has taken. A source is held until every member has.
+ * publishes that it has taken. A source is held until every member has. In an all-reduce the post also says where the
+ * result lies; taking then is to combine a share and write it to the results of all, and finishing waits until all have
+ * taken. A rank that fails before that lets go of its result, but the backend holds it as it holds sources: to the end
+ * of the run, if need be.
  *
  * A failure is told by numbers: each rank counts how often its context has failed, and each post has that count. A peer
  * whose count is the own one has failed alike, so that calls whose arguments all ranks refused do no harm; one that is
  * ahead has failed alone, and kills the group.
- * Invariant: released <= taken by all <= taken <= started, and started - released is at most DTI_RING. */
+ * Who is far ahead of the slowest gets a larger ring of posts: to start a call waits for nobody.
+ * Invariant: released <= taken by all <= taken <= started, and started - released is at most the ring. */
 #include "comm/threads.h"
 
 #include <stdarg.h>
@@ -18,9 +22,11 @@
 
 enum { HELD_BYTES = 16 << 10, HELD_CALLS = DTI_RING / 2 }; /* less is not worth looking whether all have taken      */
 
+typedef enum call_kind { CALL_EXCHANGE, CALL_ALL_REDUCE, CALL_BARRIER } call_kind;
+
 typedef struct call {
     dti_exchange exchange;
-    bool barrier;
+    call_kind kind;
     uint64_t failures;             /* of this rank when it was started                                             */
 } call;
 
@@ -30,9 +36,12 @@ typedef struct thread_group {
     dti_circle *circle;
     dti_member *self;
     uint64_t started, taken, released; /* numbers of calls                                                         */
-    size_t held;                   /* bytes of sources not released                                                */
-    call calls[DTI_RING];          /* call i in i % DTI_RING                                                       */
+    uint64_t reduced, settled;     /* the last all-reduce taken; the last one to which all have written             */
+    size_t held;                   /* bytes of sources and results not released                                    */
+    call *calls;                   /* call i in i & mask                                                           */
+    uint64_t mask;
     const char **sources;          /* of the call being taken, by member                                           */
+    void **results;                /* of an all-reduce likewise, from this rank's on                               */
     uint64_t *arrived;             /* the last call whose post was read, by member                                 */
 } thread_group;
 
@@ -46,7 +55,7 @@ typedef struct threads {
 
 static threads *threads_of(const thread_group *g) { return (threads *)g->base.comm; }
 
-static call *call_of(thread_group *g, uint64_t number) { return &g->calls[number % DTI_RING]; }
+static call *call_of(thread_group *g, uint64_t number) { return &g->calls[number & g->mask]; }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
@@ -123,15 +132,29 @@ static dt_status fail_trouble(thread_group *g, int member, trouble found)
     return found == TROUBLE_DEAD ? fail_dead(g) : fail_by_member(g, member);
 }
 
-/* Wait until a member's number is at least `number`. text: the call waited in. */
-static dt_status await(thread_group *g, int member, _Atomic uint64_t *at, uint64_t number, uint64_t failures,
+/* Has a member shown this call? The place is looked up each time: its ring may have grown. */
+static bool has_shown(const thread_group *g, int member, uint64_t number)
+{
+    return atomic_load(&dti_member_post(&g->circle->members[member], number)->number) >= number;
+}
+
+/* Has it taken this call's sources, and written to this call's results? */
+static bool has_taken(const thread_group *g, int member, uint64_t number)
+{
+    return atomic_load(&g->circle->members[member].taken) >= number;
+}
+
+typedef bool (*progress)(const thread_group *g, int member, uint64_t number);
+
+/* Wait until a member has done something with a call. text: the call waited in. */
+static dt_status await(thread_group *g, int member, progress has_done, uint64_t number, uint64_t failures,
                        const char *text)
 {
     dt_status status = DT_OK;
     dti_wait wait = dti_wait_begin(&g->circle->members[member].event, &threads_of(g)->world->patience);
-    while (atomic_load(at) < number && !status) {
+    while (!has_done(g, member, number) && !status) {
         trouble found = look(g, member, failures);
-        if (atomic_load(at) >= number) break; /* it came before the trouble */
+        if (has_done(g, member, number)) break; /* it came before the trouble */
         if (found) status = fail_trouble(g, member, found);
         else if (!dti_wait_again(&wait)) status = fail_by_time(g, member, text);
     }
@@ -141,7 +164,18 @@ static dt_status await(thread_group *g, int member, _Atomic uint64_t *at, uint64
 
 /* ---- releasing --------------------------------------------------------------------------------------------------- */
 
-/* Release the sources that all members have taken. */
+static size_t held_by(const dti_exchange *exchange)
+{
+    return (exchange->source ? exchange->source->n : 0) + (exchange->result ? exchange->result->n : 0);
+}
+
+static void call_release(const call *c)
+{
+    dti_storage_release(c->exchange.source);
+    dti_storage_release(c->exchange.result);
+}
+
+/* Release the sources that all members have taken, and the results to which all have written. */
 static void release_taken(thread_group *g)
 {
     uint64_t all = g->taken;
@@ -150,9 +184,9 @@ static void release_taken(thread_group *g)
         if (taken < all) all = taken;
     }
     while (g->released < all) {
-        dti_storage *source = call_of(g, ++g->released)->exchange.source;
-        if (source) g->held -= source->n;
-        dti_storage_release(source);
+        const call *c = call_of(g, ++g->released);
+        g->held -= held_by(&c->exchange);
+        call_release(c);
     }
 }
 
@@ -186,13 +220,14 @@ static dt_status check_post(thread_group *g, int member, const dti_post *post, c
 static dt_status arrive(thread_group *g, int member, uint64_t number)
 {
     const call *c = call_of(g, number);
-    dti_post *post = &g->circle->members[member].posts[number % DTI_RING];
     if (g->arrived[member] == number) return DT_OK;
-    dt_status status = await(g, member, &post->number, number, c->failures, c->exchange.call.text);
+    dt_status status = await(g, member, has_shown, number, c->failures, c->exchange.call.text);
+    const dti_post *post = dti_member_post(&g->circle->members[member], number);
     if (!status) status = check_post(g, member, post, c);
     if (status) return status;
     g->arrived[member] = number;
     g->sources[member] = post->bytes;
+    g->results[(member - g->base.index + g->base.n) % g->base.n] = post->result;
     return DT_OK;
 }
 
@@ -200,7 +235,7 @@ static dt_status arrive_all(thread_group *g, uint64_t number)
 {
     const call *c = call_of(g, number);
     dt_status status = DT_OK;
-    if (c->barrier)
+    if (c->kind != CALL_EXCHANGE)
         for (int i = 0; i < g->base.n && !status; i++) status = arrive(g, i, number);
     else
         for (int i = 0; i < c->exchange.get_count && !status; i++)
@@ -208,32 +243,79 @@ static dt_status arrive_all(thread_group *g, uint64_t number)
     return status;
 }
 
-static dt_status take(thread_group *g, uint64_t number)
+/* false: memory ran out. */
+static bool do_call(thread_group *g, const call *c)
 {
     threads *t = threads_of(g);
-    const dti_exchange *exchange = &call_of(g, number)->exchange;
+    const dti_exchange *ex = &c->exchange;
+    if (c->kind == CALL_ALL_REDUCE)
+        return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit_all, &t->scratch);
+    return dti_take(ex, g->sources, &ex->target, 1, t->world->fit, &t->scratch);
+}
+
+static dt_status take(thread_group *g, uint64_t number)
+{
+    const call *c = call_of(g, number);
     dt_status status = arrive_all(g, number);
     if (status) return status;
-    if (!dti_take(exchange, g->sources, t->world->fit, &t->scratch))
-        return dti_fail(t->base.ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", exchange->call.text);
+    if (!do_call(g, c))
+        return dti_fail(g->base.comm->ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", c->exchange.call.text);
     g->taken = number;
+    if (c->kind == CALL_ALL_REDUCE) g->reduced = number;
     atomic_store(&g->self->taken, number);
     dti_event_tell(&g->self->event);
     return DT_OK;
 }
 
-/* ---- starting ---------------------------------------------------------------------------------------------------- */
-
-/* Room for one more post: its line is free when all have taken what it showed. */
-static dt_status make_room(thread_group *g, const char *text)
+/* Wait until all members have written to this rank's results. Failures that all had alike since are none. */
+static dt_status settle(thread_group *g)
 {
     dt_status status = DT_OK;
-    uint64_t oldest = g->started + 1 - DTI_RING;
-    if (g->taken < oldest) status = take(g, oldest);
+    const char *text = call_of(g, g->reduced)->exchange.call.text;
     for (int i = 0; i < g->base.n && !status; i++)
-        status = await(g, i, &g->circle->members[i].taken, oldest, threads_of(g)->failures, text);
-    if (!status) release_taken(g);
+        status = await(g, i, has_taken, g->reduced, threads_of(g)->failures, text);
+    if (status) return status;
+    g->settled = g->reduced;
+    release_taken(g);
+    return DT_OK;
+}
+
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
+
+/* Twice as many calls as before; they move to where they belong then. */
+static bool grow_calls(thread_group *g)
+{
+    uint64_t mask = 2 * g->mask + 1;
+    call *calls = calloc(mask + 1, sizeof *calls);
+    if (!calls) return false;
+    for (uint64_t i = g->released + 1; i <= g->started; i++) calls[i & mask] = *call_of(g, i);
+    free(g->calls);
+    g->calls = calls;
+    g->mask = mask;
+    return true;
+}
+
+/* Is whom the oldest call waits for still there? */
+static dt_status check_slowest(thread_group *g)
+{
+    dt_status status = DT_OK;
+    for (int i = 0; i < g->base.n && !status; i++) {
+        if (atomic_load(&g->circle->members[i].taken) > g->released) continue;
+        trouble found = look(g, i, threads_of(g)->failures);
+        if (found) status = fail_trouble(g, i, found);
+    }
     return status;
+}
+
+/* Room for one more post: where one is that all have taken, else in a larger ring. Who shows does not wait. */
+static dt_status make_room(thread_group *g, const char *text)
+{
+    release_taken(g);
+    if (g->started - g->released <= g->mask) return DT_OK;
+    dt_status status = check_slowest(g);
+    if (status || (dti_member_grow(g->self, g->started + 1) && grow_calls(g))) return status;
+    return dti_fail(g->base.comm->ctx, DT_ERR_MEMORY, "out of memory for %s, %llu calls ahead of the slowest rank",
+                    text, (unsigned long long)(g->started - g->released));
 }
 
 /* May calls be made, and is there room? */
@@ -242,21 +324,23 @@ static dt_status ready(thread_group *g, const char *text)
     const dt_context *ctx = g->base.comm->ctx;
     if (dti_failed(ctx)) return ctx->status;
     if (atomic_load(&g->circle->dead)) return fail_dead(g);
-    return g->started - g->released == DTI_RING ? make_room(g, text) : DT_OK;
+    return g->started - g->released > g->mask ? make_room(g, text) : DT_OK;
 }
 
-static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrier)
+static dt_status show(thread_group *g, const dti_exchange *exchange, call_kind kind)
 {
     dt_status status = ready(g, exchange->call.text);
     if (status) return status;
     uint64_t number = ++g->started;
-    dti_storage *source = exchange->source;
-    *call_of(g, number) = (call){ *exchange, barrier, threads_of(g)->failures };
-    if (source) g->held += dti_storage_retain(source)->n;
-    dti_post *post = &g->self->posts[number % DTI_RING];
+    const dti_storage *source = dti_storage_retain(exchange->source);
+    const dti_storage *result = dti_storage_retain(exchange->result);
+    *call_of(g, number) = (call){ *exchange, kind, threads_of(g)->failures };
+    g->held += held_by(exchange);
+    dti_post *post = dti_member_post(g->self, number);
     post->hash = exchange->call.hash;
     post->text = exchange->call.text;
     post->bytes = source ? source->bytes : NULL;
+    post->result = result ? result->bytes : NULL;
     post->failures = threads_of(g)->failures;
     atomic_store(&post->number, number);
     dti_event_tell(&g->self->event);
@@ -267,7 +351,12 @@ static dt_status show(thread_group *g, const dti_exchange *exchange, bool barrie
 
 static dt_status start(dti_group *group, const dti_exchange *exchange)
 {
-    return show((thread_group *)group, exchange, false);
+    return show((thread_group *)group, exchange, CALL_EXCHANGE);
+}
+
+static dt_status all_reduce(dti_group *group, const dti_exchange *exchange)
+{
+    return show((thread_group *)group, exchange, CALL_ALL_REDUCE);
 }
 
 static dt_status finish(dti_group *group)
@@ -276,13 +365,15 @@ static dt_status finish(dti_group *group)
     threads *t = threads_of(g);
     dt_status status = t->base.ctx->status;
     while (!status && g->taken < g->started) status = take(g, g->taken + 1);
+    if (!status && g->settled < g->reduced) status = settle(g);
     release_all_taken(t);
     return status;
 }
 
 static dt_status barrier(dti_group *group, dti_call of)
 {
-    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 }, true);
+    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 },
+                            CALL_BARRIER);
     return status ? status : finish(group);
 }
 
@@ -307,8 +398,10 @@ static void leave(dti_comm *comm) { dti_world_left(((threads *)comm)->world, com
 
 static void group_free(thread_group *g)
 {
-    while (g->released < g->started) dti_storage_release(call_of(g, ++g->released)->exchange.source);
+    while (g->released < g->started) call_release(call_of(g, ++g->released));
+    free(g->calls);
     free(g->sources);
+    free(g->results);
     free(g->arrived);
     free(g);
 }
@@ -322,8 +415,11 @@ static thread_group *group_create(threads *t, dti_circle *circle)
     g->circle = circle;
     g->self = &circle->members[g->base.index];
     g->sources = calloc((size_t)circle->n, sizeof *g->sources);
+    g->results = calloc((size_t)circle->n, sizeof *g->results);
     g->arrived = calloc((size_t)circle->n, sizeof *g->arrived);
-    if (g->sources && g->arrived) return g;
+    g->calls = calloc(DTI_RING, sizeof *g->calls);
+    g->mask = DTI_RING - 1;
+    if (g->sources && g->results && g->arrived && g->calls) return g;
     group_free(g);
     return NULL;
 }
@@ -353,6 +449,7 @@ static const dti_comm_ops ops = {
     .start = start,
     .finish = finish,
     .barrier = barrier,
+    .all_reduce = all_reduce,
     .failed = failed,
     .cleared = cleared,
     .leave = leave,

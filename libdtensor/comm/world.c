@@ -20,11 +20,24 @@ static void *take_lines(size_t bytes)
 
 bool dti_world_init(dti_world *world, int n, dti_patience patience)
 {
-    *world = (dti_world){ .n = n, .patience = patience, .fit = dti_cache_bytes() / 2 / (size_t)n };
+    size_t fit = dti_cache_bytes() / 2 / (size_t)n, own = 2 * dti_own_cache_bytes();
+    *world = (dti_world){ .n = n, .patience = patience, .fit = fit, .fit_all = own < fit ? own : fit };
     world->ranks = take_lines((size_t)n * sizeof *world->ranks);
     if (world->ranks && pthread_mutex_init(&world->mutex, NULL) == 0) return true;
     free(world->ranks);
     return false;
+}
+
+static void circle_free(dti_circle *circle)
+{
+    for (int i = 0; i < circle->n; i++)
+        for (dti_ring *ring = circle->members[i].ring, *older; ring != &circle->members[i].smallest; ring = older) {
+            older = ring->older;
+            free(ring->posts);
+            free(ring);
+        }
+    free(circle->ranks);
+    free(circle);
 }
 
 void dti_world_fini(dti_world *world)
@@ -32,8 +45,7 @@ void dti_world_fini(dti_world *world)
     while (world->circles) {
         dti_circle *circle = world->circles;
         world->circles = circle->next;
-        free(circle->ranks);
-        free(circle);
+        circle_free(circle);
     }
     pthread_mutex_destroy(&world->mutex);
     free(world->ranks);
@@ -70,9 +82,28 @@ static dti_circle *circle_create(dti_world *world, const int *ranks, int n)
     }
     circle->n = n;
     circle->ranks = memcpy(copy, ranks, (size_t)n * sizeof *copy);
+    for (int i = 0; i < n; i++) {
+        dti_member *member = &circle->members[i];
+        member->smallest = (dti_ring){ .mask = DTI_RING - 1, .posts = member->posts };
+        atomic_init(&member->ring, &member->smallest);
+    }
     circle->next = world->circles;
     world->circles = circle;
     return circle;
+}
+
+bool dti_member_grow(dti_member *member, uint64_t first)
+{
+    dti_ring *older = atomic_load(&member->ring), *ring = malloc(sizeof *ring);
+    if (!ring) return false;
+    *ring = (dti_ring){ .older = older, .first = first, .mask = 2 * older->mask + 1 };
+    ring->posts = take_lines((ring->mask + 1) * sizeof *ring->posts);
+    if (!ring->posts) {
+        free(ring);
+        return false;
+    }
+    atomic_store(&member->ring, ring);
+    return true;
 }
 
 dti_circle *dti_world_circle(dti_world *world, const int *ranks, int n)

@@ -13,7 +13,7 @@
 
 enum {
     DTI_LINE = 64,                 /* bytes of a cache line                                                        */
-    DTI_RING = 16,                 /* calls that a member may be ahead of the slowest                              */
+    DTI_RING = 16,                 /* calls that a member may be ahead of the slowest before its ring grows        */
     DTI_SENTENCE = 1200            /* bytes of a message about a rank                                              */
 };
 
@@ -23,12 +23,24 @@ typedef struct dti_post {
     _Alignas(DTI_LINE) _Atomic uint64_t number; /* of the call; from 1                                             */
     uint64_t hash, failures;
     const char *text, *bytes;
+    void *result;                  /* of an all-reduce: where the others write                                     */
 } dti_post;
 
+/* The posts of calls from `first` on: call i in i & mask. Those before are in older rings, which nobody writes any
+ * more, but readers may be in them. */
+typedef struct dti_ring {
+    struct dti_ring *older;
+    uint64_t first, mask;
+    dti_post *posts;
+} dti_ring;
+
 typedef struct dti_member {
-    _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken                         */
+    _Alignas(DTI_LINE) _Atomic uint64_t taken; /* the last call whose sources it has taken, and, of an all-reduce,
+                                      whose results it has written                                                 */
     dti_event event;               /* told when the member has shown or taken, failed or returned                  */
-    dti_post posts[DTI_RING];      /* call i in i % DTI_RING                                                       */
+    _Alignas(DTI_LINE) _Atomic(dti_ring *) ring; /* the newest; it seldom changes: its line stays with readers     */
+    dti_ring smallest;
+    dti_post posts[DTI_RING];      /* of the smallest                                                              */
 } dti_member;
 
 typedef struct dti_circle {
@@ -52,6 +64,7 @@ typedef struct dti_world {
     int n;
     dti_patience patience;
     size_t fit;                    /* bytes of a target that still fit a rank's part of the cache                  */
+    size_t fit_all;                /* the same of what a rank writes to all: lines that other CPUs have            */
     pthread_mutex_t mutex;
     dti_circle *circles;
     uint64_t failures;
@@ -64,6 +77,15 @@ void dti_world_fini(dti_world *world);
 
 /* The circle of these ranks, made by who asks first; NULL: memory ran out. */
 dti_circle *dti_world_circle(dti_world *world, const int *ranks, int n);
+/* Where a member shows a call, now that its ring is as it is. */
+static inline dti_post *dti_member_post(const dti_member *member, uint64_t number)
+{
+    const dti_ring *ring = atomic_load(&member->ring);
+    while (number < ring->first) ring = ring->older;
+    return &ring->posts[number & ring->mask];
+}
+/* A ring of twice as many posts for the member's calls from `first` on; false: memory ran out, all is as before. */
+bool dti_member_grow(dti_member *member, uint64_t first);
 /* Where a rank stands in an ascending list; -1: it does not. */
 int dti_ranks_find(const int *ranks, int n, int rank);
 

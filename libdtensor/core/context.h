@@ -13,8 +13,8 @@
 /* ---- layers' own state ------------------------------------------------------------------------------------------ */
 
 typedef enum dti_layer {           /* lower ones first: they end last                                              */
-    DTI_LAYER_STORAGE, DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAYER_OP,
-    DTI_LAYER_COUNT
+    DTI_LAYER_STORAGE, DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAYER_TAPE,
+    DTI_LAYER_OP,     DTI_LAYER_COUNT
 } dti_layer;
 
 typedef struct dti_layer_state { void *state; void (*fini)(void *state); } dti_layer_state;
@@ -35,6 +35,7 @@ typedef struct dti_peers {
     void *comm;
     void (*failed)(void *comm);    /* the context has just failed                                                  */
     dt_status (*cleared)(void *comm); /* may its error be forgotten? DT_OK, or the status that forbids it          */
+    void (*reclaim)(void *comm);   /* memory is short: release what is not needed; NULL: nothing ever is           */
 } dti_peers;
 
 /* ---- handles: what belongs to a scope ---------------------------------------------------------------------------- *
@@ -56,6 +57,7 @@ struct dt_context {
     dti_peers peers;
     dti_arena arena;               /* all that lives as long as the context                                        */
     dti_layer_state layers[DTI_LAYER_COUNT];
+    const struct dti_recorder *recorder; /* what the tape wants to hear of tensors (tensor.h); NULL: no tape       */
     struct dti_options *options;
     dti_scope *scopes;             /* scopes[0] is the context's own                                               */
     int scope_count, scope_capacity, scope_next; /* scope_next: the next scope's name                              */
@@ -101,6 +103,8 @@ void dti_notify(dt_context *ctx, const dt_event *event);
 
 /* Flags of the innermost scope, its outer ones' included. */
 unsigned dti_scope_flags(const dt_context *ctx);
+/* Take flags from the innermost scope, until it ends. */
+void dti_scope_drop_flags(dt_context *ctx, unsigned flags);
 /* Give a new handle to the innermost scope; take it from whichever it is in. */
 void dti_scope_own(dt_context *ctx, dti_handle *handle);
 void dti_scope_disown(dti_handle *handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of numbers, and the CPU kernels that reduce, need of each other. A kernel works on whole blocks, so that
- * the compiler makes vectors of its loop and needs no second loop for a rest: the same element gets the same
+ * What the files of numbers, and the CPU kernels that reduce, need of each other. A kernel works on whole blocks, so
+ * that the compiler makes vectors of its loop and needs no second loop for a rest: the same element gets the same
  * instructions wherever it lies. Arrays are aligned as their elements. */
 #ifndef DTI_NUMBER_PARTS_H
 #define DTI_NUMBER_PARTS_H

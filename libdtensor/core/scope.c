@@ -15,6 +15,8 @@ static dti_scope *innermost(const dt_context *ctx) { return &ctx->scopes[ctx->sc
 
 unsigned dti_scope_flags(const dt_context *ctx) { return innermost(ctx)->flags; }
 
+void dti_scope_drop_flags(dt_context *ctx, unsigned flags) { innermost(ctx)->flags &= ~flags; }
+
 /* ---- handles --------------------------------------------------------------------------------------------------- */
 
 static void own(dti_scope *scope, dti_handle *handle)

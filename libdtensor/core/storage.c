@@ -26,6 +26,7 @@ typedef struct cache {
     block *made;                   /* all                                                                          */
     int64_t now, peak;             /* bytes asked for                                                              */
     size_t held;                   /* bytes of all blocks                                                          */
+    size_t limit;                  /* of held; 0: none                                                             */
 } cache;
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- *
@@ -96,17 +97,19 @@ static block *block_new(cache *c, dt_context *ctx)
     return b;
 }
 
-/* One of a class, free but in no list. Cached pages go before memory is said to be out. */
+static void *take_pages(const cache *c, size_t bytes)
+{
+    bool fits = c->limit == 0 || (c->held <= c->limit && bytes <= c->limit - c->held);
+    return fits ? dti_pages_take(bytes) : NULL;
+}
+
+/* One of a class, free but in no list. NULL, and no error yet, where there are no pages for it. */
 static block *block_of_class(cache *c, dt_context *ctx, int class)
 {
     block *b = block_new(c, ctx);
     if (!b || class == 0) return b;
     b->size = class_bytes(class);
-    b->bytes = dti_pages_take(b->size);
-    if (!b->bytes) {
-        trim(c);
-        b->bytes = dti_pages_take(b->size);
-    }
+    b->bytes = take_pages(c, b->size);
     if (b->bytes) {
         c->held += b->size;
         dti_poison(b->bytes, b->size);
@@ -125,6 +128,16 @@ static block *block_take(cache *c, dt_context *ctx, int class)
     return b;
 }
 
+/* Before memory is said to be out, what peers have taken comes back, and if that is no block of this class, all cached
+ * pages go. */
+static block *block_take_hard(cache *c, dt_context *ctx, int class)
+{
+    if (dti_failed(ctx)) return NULL;
+    if (ctx->peers.comm && ctx->peers.reclaim) ctx->peers.reclaim(ctx->peers.comm);
+    if (!c->free[class]) trim(c);
+    return block_take(c, ctx, class);
+}
+
 /* ---- storages ---------------------------------------------------------------------------------------------------- */
 
 static dti_storage *out_of_memory(dt_context *ctx, size_t n, const cache *c)
@@ -141,6 +154,7 @@ dti_storage *dti_storage_new(dt_context *ctx, size_t n)
     if (n > (size_t)1 << MOST_BITS) return out_of_memory(ctx, n, c);
     int class = class_of(n);
     block *b = block_take(c, ctx, class);
+    if (!b) b = block_take_hard(c, ctx, class);
     if (!b) return out_of_memory(ctx, n, c);
     dti_unpoison(&b->storage, sizeof b->storage);
     if (n) dti_unpoison(b->bytes, n);
@@ -187,4 +201,10 @@ void dti_storage_trim(dt_context *ctx)
 {
     cache *c = ctx->layers[DTI_LAYER_STORAGE].state;
     if (c) trim(c);
+}
+
+void dti_storage_limit(dt_context *ctx, size_t bytes)
+{
+    cache *c = dti_context_layer(ctx, DTI_LAYER_STORAGE, sizeof *c, cache_fini);
+    if (c) c->limit = bytes;
 }

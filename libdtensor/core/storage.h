@@ -18,8 +18,9 @@ typedef struct dti_storage {
     int references;
 } dti_storage;
 
-/* A block of n bytes, not initialised, with one reference. NULL and DT_ERR_MEMORY (what was asked, what the context
- * holds) when there is no memory. */
+/* A block of n bytes, not initialised, with one reference. Where the system has none, what peers have taken and what
+ * the cache keeps is given back first; NULL and DT_ERR_MEMORY (what was asked, what the context holds) when that does
+ * not help. */
 dti_storage *dti_storage_new(dt_context *ctx, size_t n);
 dti_storage *dti_storage_retain(dti_storage *storage);
 /* Give a reference back; the last one returns the block to the cache. NULL: nothing. */
@@ -29,5 +30,7 @@ int64_t dti_storage_now(const dt_context *ctx);
 int64_t dti_storage_peak(const dt_context *ctx);
 /* Give cached pages back to the system. */
 void dti_storage_trim(dt_context *ctx);
+/* As if the system had no more than so many bytes for the blocks of this context; 0: as much as it has. */
+void dti_storage_limit(dt_context *ctx, size_t bytes);
 
 #endif

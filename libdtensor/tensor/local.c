@@ -31,24 +31,33 @@ static bool grad_fits(place value, place grad, bool to_local)
     }
 }
 
-static bool check_grad(const dt_spec *spec, const char *grad, const char *function, bool to_local)
+/* The spec of the gradient, as the caller states it. NULL: the error. */
+static const dt_spec *read_grad(const dt_spec *spec, const char *grad, const char *function, bool to_local)
 {
     dt_context *ctx = spec->mesh->ctx;
     if (!grad)
         return dti_fail(ctx, DT_ERR_ARG, "%s: the gradient's placements of %s are needed, \"\" if it is R everywhere",
-                        function, spec->text), false;
+                        function, spec->text), NULL;
     const dt_spec *stated = dt_spec_replace(spec, grad);
-    if (!stated) return false;
+    if (!stated) return NULL;
     bool fits = true;
     for (int d = 0; d < spec->mesh->dim_count; d++)
         fits &= spec->mesh->dims[d].size == 1 || grad_fits(place_of(spec, d), place_of(stated, d), to_local);
     fits &= memcmp(spec->form.split, stated->form.split, sizeof spec->form.split) == 0
          && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
-    if (fits) return true;
+    if (fits) return stated;
     dti_fail(ctx, DT_ERR_PLACEMENT,
              "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, spec->text,
              *stated->placements ? stated->placements : "R everywhere");
-    return false;
+    return NULL;
+}
+
+/* The tape hears of it, if x has a gradient. */
+static dt_tensor *crossed(dt_tensor *x, dt_tensor *y, const dt_spec *grad)
+{
+    const dti_recorder *recorder = x && y ? x->ctx->recorder : NULL;
+    if (!recorder || !recorder->records(x)) return y;
+    return recorder->crossed(x, y, grad) ? y : NULL;
 }
 
 dt_tensor *dt_to_local(dt_tensor *x, const char *grad)
@@ -58,11 +67,12 @@ dt_tensor *dt_to_local(dt_tensor *x, const char *grad)
         dti_fail(x->ctx, DT_ERR_PLACEMENT, "dt_to_local: %s is partial; reduce it first", x->spec->text);
         return NULL;
     }
-    if (!check_grad(x->spec, grad, "dt_to_local", true)) return NULL;
+    const dt_spec *stated = read_grad(x->spec, grad, "dt_to_local", true);
+    if (!stated) return NULL;
     dt_mesh *one = dti_mesh_of_rank(x->ctx, x->ctx->rank);
     dt_shape shape = dt_spec_local_shape(x->spec, x->spec->mesh->rank);
     const dt_spec *spec = one ? dt_spec_create(one, dt_spec_dtype(x->spec), shape, NULL) : NULL;
-    return spec ? dti_tensor_new(spec, x->storage ? dti_storage_retain(x->storage) : NULL) : NULL;
+    return spec ? crossed(x, dti_tensor_new(spec, x->storage ? dti_storage_retain(x->storage) : NULL), stated) : NULL;
 }
 
 static bool same_shape(dt_shape a, dt_shape b)
@@ -96,7 +106,8 @@ static bool check_locals(const dt_tensor *local, const dt_spec *spec)
 dt_tensor *dt_from_local(dt_tensor *local, const dt_spec *spec, const char *grad)
 {
     if (!spec || dti_failed(spec->mesh->ctx)) return NULL;
-    if (!check_grad(spec, grad, "dt_from_local", false) || !check_locals(local, spec)) return NULL;
+    const dt_spec *stated = read_grad(spec, grad, "dt_from_local", false);
+    if (!stated || !check_locals(local, spec)) return NULL;
     bool has = spec->mesh->rank >= 0 && local && local->storage;
-    return dti_tensor_new(spec, has ? dti_storage_retain(local->storage) : NULL);
+    return crossed(local, dti_tensor_new(spec, has ? dti_storage_retain(local->storage) : NULL), stated);
 }

@@ -5,17 +5,60 @@
 
 #include <stdlib.h>
 
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
+
+dti_body *dti_tensor_body(dt_tensor *x)
+{
+    if (x->body) return x->body;
+    x->body = calloc(1, sizeof *x->body);
+    if (!x->body) dti_fail(x->ctx, DT_ERR_MEMORY, "no memory for a tensor");
+    else *x->body = (dti_body){ .references = 1, .handles = !x->hidden };
+    return x->body;
+}
+
+static void drop_copies(dti_body *body)
+{
+    while (body->copies) {
+        dt_tensor *copy = body->copies;
+        body->copies = copy->next_copy;
+        dti_tensor_destroy(copy);
+    }
+}
+
+static void release_body(dt_tensor *x)
+{
+    dti_body *body = x->body;
+    if (!body) return;
+    if (!x->hidden && --body->handles == 0) drop_copies(body);
+    if (--body->references) return;
+    drop_copies(body);
+    if (body->node) x->ctx->recorder->release(body->node);
+    free(body);
+}
+
+/* ---- handles ----------------------------------------------------------------------------------------------------- */
+
 static void destroy(dti_handle *handle)
 {
     dt_tensor *x = (dt_tensor *)(void *)handle;
+    release_body(x);
     dti_storage_release(x->storage);
-    while (x->copies) {
-        dt_tensor *copy = x->copies;
-        x->copies = copy->next_copy;
-        destroy(&copy->handle);
-    }
     free(x->text);
     free(x);
+}
+
+void dti_tensor_destroy(dt_tensor *x)
+{
+    if (x) destroy(&x->handle);
+}
+
+dt_tensor *dti_tensor_hide(dt_tensor *x)
+{
+    if (!x || x->hidden) return x;
+    dti_scope_disown(&x->handle);
+    x->hidden = true;
+    if (x->body && --x->body->handles == 0) drop_copies(x->body);
+    return x;
 }
 
 dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage)
@@ -37,7 +80,14 @@ dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage)
 
 dt_tensor *dti_tensor_share(dt_tensor *x)
 {
-    return dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+    dti_body *body = dti_tensor_body(x);
+    dt_tensor *y = body ? dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL) : NULL;
+    if (!y) return NULL;
+    y->body = body;
+    y->named = x->named;
+    body->references++;
+    body->handles++;
+    return y;
 }
 
 bool dti_tensor_ok(const dt_tensor *x) { return x && !dti_failed(x->ctx); }
@@ -77,7 +127,7 @@ void dt_tensor_hold(dt_tensor **slot, dt_tensor *x)
     if (held) dti_scope_disown(&held->handle);
     if (*slot) {
         dti_scope_disown(&(*slot)->handle);
-        destroy(&(*slot)->handle);
+        dti_tensor_destroy(*slot);
     }
     *slot = held;
 }

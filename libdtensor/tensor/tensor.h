@@ -10,20 +10,51 @@
 #include "core/storage.h"
 #include "placements/spec.h"
 
+/* What all handles of one value share. */
+typedef struct dti_body {
+    int references, handles;       /* of these, handles that are not hidden                                        */
+    dt_tensor *copies;             /* the same value on other specs, made for ops that need it so, or pinned there;
+                                      they end with the last handle that is not hidden                             */
+    struct dti_node *node;         /* of the tape: what made the value; NULL: nothing that has a gradient          */
+    int output;                    /* which of its outputs the value is                                            */
+} dti_body;
+
+/* What the tape wants to hear. */
+typedef struct dti_recorder {
+    /* Would a function of x be recorded? */
+    bool (*records)(const dt_tensor *x);
+    /* y is x, pinned to y's placements on some mesh dims; or across the border of a mesh, with the spec of x's
+     * gradient. false: the error. */
+    bool (*pinned)(dt_tensor *x, dt_tensor *y, uint32_t named);
+    bool (*crossed)(dt_tensor *x, dt_tensor *y, const dt_spec *grad);
+    void (*release)(struct dti_node *node);
+} dti_recorder;
+
+#define DTI_PINNED (UINT32_C(1) << 31)
+
 struct dt_tensor {
     dti_handle handle;             /* first: a tensor is a handle of its scope                                     */
     dt_context *ctx;
     const dt_spec *spec;
     dti_storage *storage;          /* row-major; NULL: no part                                                     */
     char *text;                    /* of dt_tensor_text                                                            */
-    dt_tensor *copies;             /* the same value on other specs, made for ops that need it so; they end with it */
-    dt_tensor *next_copy;          /* in such a list                                                               */
+    dti_body *body;                /* NULL: no other handle has asked for one                                      */
+    bool hidden;                   /* no scope's and no user's: a copy, or kept by the tape                        */
+    uint32_t named;                /* pinned by a user: the mesh dims that were named, and DTI_PINNED; else 0      */
+    dt_tensor *next_copy;          /* in the list of copies it is in                                               */
 };
 
 /* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */
 dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage);
 /* The same value in another handle of the innermost scope. */
 dt_tensor *dti_tensor_share(dt_tensor *x);
+/* What x's handles share; NULL and the error when memory ran out. */
+dti_body *dti_tensor_body(dt_tensor *x);
+/* Take a handle out of its scope, and out of the count of those that keep copies alive; the caller destroys it. NULL
+ * for NULL. */
+dt_tensor *dti_tensor_hide(dt_tensor *x);
+/* End a handle that is in no scope. NULL: nothing. */
+void dti_tensor_destroy(dt_tensor *x);
 /* Room for this rank's part, not initialised. has: does it have one? false: memory ran out. */
 bool dti_part_new(const dt_spec *spec, dti_storage **storage);
 /* Is x a tensor that can be used: not NULL, its context not failed? A NULL operand is not told whose fault it is. */

@@ -29,9 +29,23 @@ dt_status dti_cpu_log_softmax(const dt_call *call);
 /* Over the trailing dims that w has: x, w; x, w, b?. They keep 1/rms; mean, 1/deviation. */
 dt_status dti_cpu_rms_norm(const dt_call *call);
 dt_status dti_cpu_layer_norm(const dt_call *call);
+/* index.c: numbers count in the whole tensor; what another rank holds gives -0. */
+dt_status dti_cpu_embedding(const dt_call *call);
+dt_status dti_cpu_index_select(const dt_call *call);
+dt_status dti_cpu_gather(const dt_call *call);
+dt_status dti_cpu_scatter_add(const dt_call *call);
+dt_status dti_cpu_one_hot(const dt_call *call);
 /* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);
 dt_status dti_cpu_linear(const dt_call *call);
 dt_status dti_cpu_addmm(const dt_call *call);
+/* With the last two dims of b, of a, the other way round. */
+dt_status dti_cpu_matmul_nt(const dt_call *call);
+dt_status dti_cpu_matmul_tn(const dt_call *call);
+/* The gradients of linear: g w; the transpose of g, by rows, times x. */
+dt_status dti_cpu_linear_input(const dt_call *call);
+dt_status dti_cpu_linear_weight(const dt_call *call);
+/* The operand's elements as they lie. */
+dt_status dti_cpu_view(const dt_call *call);
 
 #endif

@@ -13,6 +13,26 @@ DTI_INLINE double gelu_tanh(double x)
     return x * dti_sigmoid(2 * root * (x + 0.044715 * x * x * x));
 }
 
+/* Derivatives: the distribution plus x times its density; those of x sigmoid(c x). */
+DTI_INLINE double gelu_slope(double x)
+{
+    const double density = 0x1.9884533d43651p-2;                       /* 1 / sqrt(2 pi)                           */
+    return 0.5 * erfc(-x * 0x1.6a09e667f3bcdp-1) + x * density * dti_exp(-0.5 * x * x);
+}
+
+DTI_INLINE double gelu_tanh_slope(double x)
+{
+    const double root = 0x1.9884533d43651p-1;
+    double s = dti_sigmoid(2 * root * (x + 0.044715 * x * x * x));
+    return s + x * s * (1 - s) * 2 * root * (1 + 3 * 0.044715 * x * x);
+}
+
+DTI_INLINE double silu_slope(double x)
+{
+    double s = dti_sigmoid(x);
+    return s + x * s * (1 - s);
+}
+
 DTI_INLINE double value(dti_map map, double x, double y, double a)
 {
     switch (map) {
@@ -29,6 +49,9 @@ DTI_INLINE double value(dti_map map, double x, double y, double a)
     case DTI_MAP_GELU_TANH: return gelu_tanh(x);
     case DTI_MAP_SILU: return x * dti_sigmoid(x);
     case DTI_MAP_SWIGLU: return x * dti_sigmoid(x) * y;
+    case DTI_MAP_GELU_SLOPE: return x * gelu_slope(y);
+    case DTI_MAP_GELU_TANH_SLOPE: return x * gelu_tanh_slope(y);
+    case DTI_MAP_SILU_SLOPE: return x * silu_slope(y);
     default: return x;
     }
 }
@@ -56,6 +79,9 @@ DTI_CLONES void dti_map_smooth(const dti_map_run *run)
     case DTI_MAP_GELU_TANH: loop(DTI_MAP_GELU_TANH, run); break;
     case DTI_MAP_SILU: loop(DTI_MAP_SILU, run); break;
     case DTI_MAP_SWIGLU: loop(DTI_MAP_SWIGLU, run); break;
+    case DTI_MAP_GELU_SLOPE: loop(DTI_MAP_GELU_SLOPE, run); break;
+    case DTI_MAP_GELU_TANH_SLOPE: loop(DTI_MAP_GELU_TANH_SLOPE, run); break;
+    case DTI_MAP_SILU_SLOPE: loop(DTI_MAP_SILU_SLOPE, run); break;
     default: break;
     }
 }

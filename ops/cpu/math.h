@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Smooth functions of doubles without branches, so that loops of them become vectors: within a few units of the last digit,
- * infinities and NaN as in <math.h>. Narrower floats are rounded from these, once. */
+ * Smooth functions of doubles without branches, so that loops of them become vectors: within a few units of the last
+ * digit, infinities and NaN as in <math.h>. Narrower floats are rounded from these, once. */
 #ifndef DTI_OPS_CPU_MATH_H
 #define DTI_OPS_CPU_MATH_H
 

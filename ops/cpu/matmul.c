@@ -27,21 +27,23 @@ static int64_t count(const dt_part *x, int dims)
     return n;
 }
 
-static dt_status run(const dt_call *call, const dti_product *p)
+static dt_status run(const dt_call *call, dti_product *p)
 {
+    p->ranks = dt_rank_count(call->ctx);
     if (p->m == 0 || p->n == 0) return DT_OK;
-    if (dti_product_fast(p) || dti_product_run(p)) return DT_OK;
+    if ((!p->a_transposed && dti_product_fast(p)) || dti_product_run(p)) return DT_OK;
     return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for its panels", call->op->head);
 }
 
-dt_status dti_cpu_matmul(const dt_call *call)
+/* The last two dims of a, or of b, may lie the other way round. */
+static dt_status run_batches(const dt_call *call, bool turn_a, bool turn_b)
 {
     const dt_part *a = &call->in[0], *b = &call->in[1], *c = &call->out[0];
     int64_t bytes = (int64_t)dt_dtype_bytes(c->dtype), batches = count(c, c->shape.n - 2);
     dti_product p = { .dtype = c->dtype, .m = c->shape.dim[c->shape.n - 2], .n = c->shape.dim[c->shape.n - 1],
-                      .k = a->shape.dim[a->shape.n - 1] };
+                      .k = a->shape.dim[a->shape.n - (turn_a ? 2 : 1)], .a_transposed = turn_a, .transposed = turn_b };
     if (!c->data) return DT_OK;
-    if (count(b, b->shape.n - 2) == 1 && count(a, a->shape.n - 2) == batches) {
+    if (!turn_a && count(b, b->shape.n - 2) == 1 && count(a, a->shape.n - 2) == batches) {
         p.m *= batches;
         batches = 1;
     }
@@ -52,6 +54,26 @@ dt_status dti_cpu_matmul(const dt_call *call)
         if (run(call, &p)) return dt_context_status(call->ctx);
     }
     return DT_OK;
+}
+
+dt_status dti_cpu_matmul(const dt_call *call) { return run_batches(call, false, false); }
+dt_status dti_cpu_matmul_nt(const dt_call *call) { return run_batches(call, false, true); }
+dt_status dti_cpu_matmul_tn(const dt_call *call) { return run_batches(call, true, false); }
+
+dt_status dti_cpu_linear_input(const dt_call *call)
+{
+    const dt_part *g = &call->in[0], *w = &call->in[1], *x = &call->out[0];
+    dti_product p = { .dtype = x->dtype, .m = count(g, g->shape.n - 1), .n = w->shape.dim[1], .k = w->shape.dim[0],
+                      .a = g->data, .b = w->data, .c = x->data };
+    return run(call, &p);
+}
+
+dt_status dti_cpu_linear_weight(const dt_call *call)
+{
+    const dt_part *g = &call->in[0], *x = &call->in[1], *w = &call->out[0];
+    dti_product p = { .dtype = w->dtype, .m = w->shape.dim[0], .n = w->shape.dim[1], .k = count(g, g->shape.n - 1),
+                      .a = g->data, .a_transposed = true, .b = x->data, .c = w->data };
+    return run(call, &p);
 }
 
 dt_status dti_cpu_linear(const dt_call *call)

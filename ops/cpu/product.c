@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reference product: a block of rows of a as the dtype that sums, panels of b of DTI_LANES columns, tiles. What lies
- * beside the matrices is taken as zero, and not stored. */
+ * The reference product: a block of rows of a as the dtype that sums, panels of b of DTI_LANES columns, tiles. What
+ * lies beside the matrices is taken as zero, and not stored. */
 #include "ops/cpu/product.h"
 
 #include <stdlib.h>
@@ -101,15 +101,41 @@ static void store_row(const product *t, const char *sums, int64_t i, int64_t j, 
 
 static void run_tile(const product *t, const char *a, int64_t i, int rows, int64_t j, int64_t columns)
 {
-    const void *row[DTI_TILE_ROWS];
+    const void *row[DTI_TILE_ROWS], *panel = t->panel;
     tile sums;
     for (int r = 0; r < rows; r++) row[r] = a + (size_t)(r * t->p->k) * t->sum_bytes;
-    if (t->sum == DT_F64) dti_tile_f64((const double *const *)row, (const double *)(void *)t->panel, t->p->k, rows, sums.f64);
-    if (t->sum == DT_F32) dti_tile_f32((const float *const *)row, (const float *)(void *)t->panel, t->p->k, rows, sums.f32);
-    if (t->sum == DT_I64)
-        dti_tile_i64((const int64_t *const *)row, (const int64_t *)(void *)t->panel, t->p->k, rows, sums.i64);
+    if (t->sum == DT_F64) dti_tile_f64((const double *const *)row, panel, t->p->k, rows, sums.f64);
+    if (t->sum == DT_F32) dti_tile_f32((const float *const *)row, panel, t->p->k, rows, sums.f32);
+    if (t->sum == DT_I64) dti_tile_i64((const int64_t *const *)row, panel, t->p->k, rows, sums.i64);
     for (int r = 0; r < rows; r++)
         store_row(t, (const char *)&sums + (size_t)(r * DTI_LANES) * t->sum_bytes, i + r, j, columns);
+}
+
+/* ---- a ----------------------------------------------------------------------------------------------------------- */
+
+/* Rows first .. first + rows - 1 of a that lies transposed: element k of all of them is one piece of its row k. */
+static void turn_rows(const product *t, int64_t first, int64_t rows)
+{
+    lane x;
+    for (int64_t k = 0; k < t->p->k; k++)
+        for (int64_t i = 0; i < rows; i += DTI_RUN) {
+            int64_t n = rows - i < DTI_RUN ? rows - i : DTI_RUN;
+            const char *from = (const char *)t->p->a + (size_t)(k * t->p->m + first + i) * t->bytes;
+            dti_numbers_convert(t->p->dtype, from, t->sum, &x, n);
+            for (int64_t r = 0; r < n; r++)
+                memcpy(t->rows + (size_t)((i + r) * t->p->k + k) * t->sum_bytes, (char *)&x + (size_t)r * t->sum_bytes,
+                       t->sum_bytes);
+        }
+}
+
+/* Rows of a in the dtype that sums, [rows, k]. */
+static const char *rows_of(const product *t, int64_t first, int64_t rows)
+{
+    const char *a = (const char *)t->p->a + (size_t)(first * t->p->k) * t->bytes;
+    if (!t->rows) return a;
+    if (t->p->a_transposed) turn_rows(t, first, rows);
+    else dti_numbers_convert(t->p->dtype, a, t->sum, t->rows, rows * t->p->k);
+    return t->rows;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
@@ -117,9 +143,7 @@ static void run_tile(const product *t, const char *a, int64_t i, int rows, int64
 static void run_block(const product *t, int64_t first, int64_t rows)
 {
     const dti_product *p = t->p;
-    const char *a = (const char *)p->a + (size_t)(first * p->k) * t->bytes;
-    if (t->rows) dti_numbers_convert(p->dtype, a, t->sum, t->rows, rows * p->k);
-    if (t->rows) a = t->rows;
+    const char *a = rows_of(t, first, rows);
     for (int64_t j = 0; j < p->n; j += DTI_LANES) {
         int64_t columns = p->n - j < DTI_LANES ? p->n - j : DTI_LANES;
         pack_panel(t, j, columns);
@@ -137,8 +161,9 @@ bool dti_product_run(const dti_product *p)
     t.sum_bytes = dt_dtype_bytes(t.sum);
     int64_t block = p->m < BLOCK_ROWS ? p->m : BLOCK_ROWS;
     t.panel = malloc((size_t)(p->k + 1) * DTI_LANES * t.sum_bytes);
-    if (t.sum != p->dtype) t.rows = malloc((size_t)(block * p->k + 1) * t.sum_bytes);
-    bool room = t.panel && (t.rows || t.sum == p->dtype);
+    bool own_rows = t.sum != p->dtype || p->a_transposed;
+    if (own_rows) t.rows = malloc((size_t)(block * p->k + 1) * t.sum_bytes);
+    bool room = t.panel && (t.rows || !own_rows);
     for (int64_t i = 0; i < p->m && room; i += block) run_block(&t, i, p->m - i < block ? p->m - i : block);
     free(t.rows);
     free(t.panel);

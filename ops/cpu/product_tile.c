@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of a product, gathered in registers. A tile of fewer rows is the same loop with fewer accumulators: each element
- * gets the same instructions, in the same order of k. Vectors are of the compiler's own kind, as wide as the widest
- * machine's; narrower machines take them in parts. */
+ * Tiles of a product, gathered in registers. A tile of fewer rows is the same loop with fewer accumulators: each
+ * element gets the same instructions, in the same order of k. Vectors are of the compiler's own kind, as wide as the
+ * widest machine's; narrower machines take them in parts. */
 #include <string.h>
 
 #include "ops/cpu/product.h"

@@ -56,7 +56,7 @@ static const char *element(const reduction *r, int64_t at)
     return (const char *)x->data + at * (int64_t)dt_dtype_bytes(x->dtype);
 }
 
-/* ---- the innermost dim is reduced: a result at a time -------------------------------------------------------------- */
+/* ---- the innermost dim is reduced: a result at a time ------------------------------------------------------------ */
 
 /* One block from a run: halves are combined until it is one. */
 static void add_run(reduction *r, int64_t at, size_t n)
@@ -91,7 +91,7 @@ static void reduce_rows(reduction *r)
     }
 }
 
-/* ---- the innermost dim is kept: as many results at a time as fit ---------------------------------------------------- */
+/* ---- the innermost dim is kept: as many results at a time as fit ------------------------------------------------- */
 
 static void add_part(reduction *r, size_t n)
 {

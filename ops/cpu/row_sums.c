@@ -36,12 +36,23 @@ DTI_CLONES double dti_row_squares(const double *x, double center, int64_t n)
 
 DTI_CLONES double dti_row_max(const double *x, int64_t n)
 {
-    double max = -INFINITY, nan = 0;
-    for (int64_t i = 0; i < n; i++) {
-        max = x[i] > max ? x[i] : max;
-        nan = x[i] != x[i] ? x[i] : nan;
+    lanes max, nan = { { 0 } };
+    int64_t at = 0;
+    for (int i = 0; i < DTI_LANES; i++) max.of[i] = -INFINITY;
+    for (; at + DTI_LANES <= n; at += DTI_LANES)
+        for (int i = 0; i < DTI_LANES; i++) {
+            max.of[i] = x[at + i] > max.of[i] ? x[at + i] : max.of[i];
+            nan.of[i] = x[at + i] != x[at + i] ? x[at + i] : nan.of[i];
+        }
+    for (int i = 0; at + i < n; i++) {
+        max.of[i] = x[at + i] > max.of[i] ? x[at + i] : max.of[i];
+        nan.of[i] = x[at + i] != x[at + i] ? x[at + i] : nan.of[i];
     }
-    return nan != nan ? nan : max;
+    for (int i = 1; i < DTI_LANES; i++) {
+        max.of[0] = max.of[i] > max.of[0] ? max.of[i] : max.of[0];
+        nan.of[0] = nan.of[i] != nan.of[i] ? nan.of[i] : nan.of[0];
+    }
+    return nan.of[0] != nan.of[0] ? nan.of[0] : max.of[0];
 }
 
 /* e^(x - shift) of a whole block; what lies behind the row is not added. */

@@ -46,7 +46,7 @@ static void work(gathering *g, double *x)
     put_numbers(g);
 }
 
-/* ---- the innermost dim is along rows ------------------------------------------------------------------------------- */
+/* ---- the innermost dim is along rows ----------------------------------------------------------------------------- */
 
 static void run_rows(gathering *g)
 {
@@ -64,7 +64,7 @@ static void run_rows(gathering *g)
     }
 }
 
-/* ---- the innermost dim is across them ------------------------------------------------------------------------------ */
+/* ---- the innermost dim is across them ---------------------------------------------------------------------------- */
 
 static void gather(gathering *g, int64_t at, int64_t count)
 {

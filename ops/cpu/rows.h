@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that see some dims of an array whole: the elements along them, a row, are gathered, floats as f64 and integers
- * as i64, worked on, and written back or made a number or two. */
+ * Kernels that see some dims of an array whole: the elements along them, a row, are gathered, floats as f64 and
+ * integers as i64, worked on, and written back or made a number or two. */
 #ifndef DTI_OPS_CPU_ROWS_H
 #define DTI_OPS_CPU_ROWS_H
 
@@ -18,8 +18,8 @@ typedef struct dti_row {
 
 typedef void (*dti_row_fn)(dti_row *row);
 
-/* Run fn for every row along dims of operand 0. back: result 0 is the rows as fn left them, further results are numbers;
- * else all results are. */
+/* Run fn for every row along dims of operand 0. back: result 0 is the rows as fn left them, further results are
+ * numbers; else all results are. */
 dt_status dti_rows_run(const dt_call *call, const dt_dims *dims, bool back, dti_row_fn fn);
 
 /* row_sums.c: over n numbers, in lanes, so that loops become vectors. */

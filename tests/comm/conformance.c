@@ -22,11 +22,19 @@ typedef struct setting {
     int64_t len;
     dt_dtype dtype, target_dtype;
     dti_combine combine;
+    int64_t multiply, divide;      /* as in an exchange                                                            */
 } setting;
+
+/* Elements of one dtype; summed, where they are combined. */
+static setting moved(dti_group *group, int64_t len, dt_dtype dtype)
+{
+    return (setting){ .group = group, .len = len, .dtype = dtype, .target_dtype = dtype };
+}
 
 typedef struct pattern {
     const char *name;
     bool combines, in_place;       /* in place: the target is in the source                                        */
+    bool to_all;                   /* the backend's all-reduce: each member combines a share for all               */
     int64_t (*source_n)(const setting *s); /* elements; 0: shows nothing                                           */
     int64_t (*target_n)(const setting *s);
     int (*gets)(const setting *s, dti_copy *gets);
@@ -156,6 +164,35 @@ static int reduce_scatter_gets(const setting *s, dti_copy *gets)
 
 static double reduce_scatter_result(const setting *s, int64_t i) { return combined(s, s->group->index * s->len + i); }
 
+/* Uneven shares; of a short piece some have nothing. */
+static int64_t share_begin(const setting *s, int member)
+{
+    int n = s->group->n;
+    return s->len * member * (member + 1) / (n * (n + 1));
+}
+
+static int shared_gets(const setting *s, dti_copy *gets)
+{
+    int64_t lo = share_begin(s, s->group->index), hi = share_begin(s, s->group->index + 1);
+    for (int m = 0; m < s->group->n; m++)
+        gets[m] = (dti_copy){ .member = m, .contribution = m, .run = hi - lo, .from = lo, .to = lo };
+    return s->group->n;
+}
+
+/* The same share, every other element before those between; odd contributions the other way round. */
+static int split_gets(const setting *s, dti_copy *gets)
+{
+    int64_t lo = share_begin(s, s->group->index), n = share_begin(s, s->group->index + 1) - lo;
+    for (int m = 0; m < s->group->n; m++)
+        for (int half = 0; half < 2; half++) {
+            int64_t first = lo + (m % 2 ? 1 - half : half), count = (n + 1 - (first - lo)) / 2;
+            gets[2 * m + half] = (dti_copy){ .member = m, .contribution = m, .dims = 1, .run = 1, .from = first,
+                                             .to = first, .count = { count }, .from_stride = { 2 },
+                                             .to_stride = { 2 } };
+        }
+    return 2 * s->group->n;
+}
+
 /* Column `index` of a [len, n] matrix of every member becomes column m of the own one. */
 static int columns_gets(const setting *s, dti_copy *gets)
 {
@@ -211,26 +248,41 @@ static double box_result(const setting *s, int64_t i)
 }
 
 enum { ALL_GATHER, ALL_TO_ALL, PERMUTE, BROADCAST, BOX, COLUMNS_MOVED, ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE,
-       COLUMNS_REDUCED, ALL_GATHER_IN_PLACE, REDUCE_SCATTER_IN_PLACE, PATTERN_COUNT };
+       COLUMNS_REDUCED, SHARED, SPLIT, ALL_GATHER_IN_PLACE, REDUCE_SCATTER_IN_PLACE, SHARED_IN_PLACE, PATTERN_COUNT };
 
 static const pattern patterns[PATTERN_COUNT] = {
-    [ALL_GATHER] = { "all_gather", false, false, one_piece, all_pieces, all_gather_gets, all_gather_result, NULL },
-    [ALL_TO_ALL] = { "all_to_all", false, false, all_pieces, all_pieces, all_to_all_gets, all_to_all_result, NULL },
-    [PERMUTE] = { "permute", false, false, one_piece, one_piece, permute_gets, permute_result, NULL },
-    [BROADCAST] = { "broadcast", false, false, broadcast_source, broadcast_target, broadcast_gets, broadcast_result,
-                    NULL },
-    [BOX] = { "box", false, false, box_source, box_target, box_gets, box_result, NULL },
-    [COLUMNS_MOVED] = { "columns", false, false, all_pieces, all_pieces, columns_gets, columns_result, NULL },
-    [ALL_REDUCE] = { "all_reduce", true, false, one_piece, one_piece, all_reduce_gets, combined, NULL },
-    [REDUCE_SCATTER] = { "reduce_scatter", true, false, all_pieces, one_piece, reduce_scatter_gets,
-                         reduce_scatter_result, NULL },
-    [CUT_REDUCE] = { "cut reduce", true, false, one_piece, one_piece, cut_reduce_gets, combined, NULL },
-    [COLUMNS_REDUCED] = { "columns reduced", true, false, all_pieces, one_piece, columns_reduce_gets,
-                          columns_reduce_result, NULL },
-    [ALL_GATHER_IN_PLACE] = { "all_gather in place", false, true, all_pieces, all_pieces, all_gather_in_place_gets,
-                              all_gather_in_place_result, at_begin },
-    [REDUCE_SCATTER_IN_PLACE] = { "reduce_scatter in place", true, true, all_pieces, one_piece, reduce_scatter_gets,
-                                  reduce_scatter_result, at_own_piece },
+    [ALL_GATHER] = { "all_gather", .source_n = one_piece, .target_n = all_pieces, .gets = all_gather_gets,
+                     .result = all_gather_result },
+    [ALL_TO_ALL] = { "all_to_all", .source_n = all_pieces, .target_n = all_pieces, .gets = all_to_all_gets,
+                     .result = all_to_all_result },
+    [PERMUTE] = { "permute", .source_n = one_piece, .target_n = one_piece, .gets = permute_gets,
+                  .result = permute_result },
+    [BROADCAST] = { "broadcast", .source_n = broadcast_source, .target_n = broadcast_target, .gets = broadcast_gets,
+                    .result = broadcast_result },
+    [BOX] = { "box", .source_n = box_source, .target_n = box_target, .gets = box_gets, .result = box_result },
+    [COLUMNS_MOVED] = { "columns", .source_n = all_pieces, .target_n = all_pieces, .gets = columns_gets,
+                        .result = columns_result },
+    [ALL_REDUCE] = { "all_reduce", .combines = true, .source_n = one_piece, .target_n = one_piece,
+                     .gets = all_reduce_gets, .result = combined },
+    [REDUCE_SCATTER] = { "reduce_scatter", .combines = true, .source_n = all_pieces, .target_n = one_piece,
+                         .gets = reduce_scatter_gets, .result = reduce_scatter_result },
+    [CUT_REDUCE] = { "cut reduce", .combines = true, .source_n = one_piece, .target_n = one_piece,
+                     .gets = cut_reduce_gets, .result = combined },
+    [COLUMNS_REDUCED] = { "columns reduced", .combines = true, .source_n = all_pieces, .target_n = one_piece,
+                          .gets = columns_reduce_gets, .result = columns_reduce_result },
+    [SHARED] = { "shared all_reduce", .combines = true, .to_all = true, .source_n = one_piece, .target_n = one_piece,
+                 .gets = shared_gets, .result = combined },
+    [SPLIT] = { "split all_reduce", .combines = true, .to_all = true, .source_n = one_piece, .target_n = one_piece,
+                .gets = split_gets, .result = combined },
+    [ALL_GATHER_IN_PLACE] = { "all_gather in place", .in_place = true, .source_n = all_pieces, .target_n = all_pieces,
+                              .gets = all_gather_in_place_gets, .result = all_gather_in_place_result,
+                              .target_at = at_begin },
+    [REDUCE_SCATTER_IN_PLACE] = { "reduce_scatter in place", .combines = true, .in_place = true,
+                                  .source_n = all_pieces, .target_n = one_piece, .gets = reduce_scatter_gets,
+                                  .result = reduce_scatter_result, .target_at = at_own_piece },
+    [SHARED_IN_PLACE] = { "shared all_reduce in place", .combines = true, .in_place = true, .to_all = true,
+                          .source_n = one_piece, .target_n = one_piece, .gets = shared_gets, .result = combined,
+                          .target_at = at_begin },
 };
 
 /* ---- one exchange ------------------------------------------------------------------------------------------------ */
@@ -242,6 +294,9 @@ typedef struct trial {
     dti_storage *source, *target;  /* target NULL: nothing, or in place                                            */
     char *out;
 } trial;
+
+/* Of many elements some are looked at, of every remainder. */
+static int64_t step_of(int64_t n) { return n > 100000 ? 97 : n > 500 ? 7 : 1; }
 
 static char *at(void *bytes, int64_t i, dt_dtype dtype) { return (char *)bytes + i * (int64_t)dt_dtype_bytes(dtype); }
 
@@ -265,8 +320,16 @@ static dti_storage *fill_source(const setting *s, int64_t n)
     return source;
 }
 
+/* A backend without an all-reduce is asked for the exchange that has the same result. */
+static const pattern *known_to(const dti_group *group, const pattern *p)
+{
+    return p->to_all && !group->comm->ops->all_reduce ? &patterns[ALL_REDUCE] : p;
+}
+
 static dt_status begin(trial *t, const pattern *p, const setting *s)
 {
+    const dti_comm_ops *ops = s->group->comm->ops;
+    p = known_to(s->group, p);
     *t = (trial){ .p = p, .s = *s };
     t->source = fill_source(s, p->source_n(s));
     int64_t n = p->target_n(s);
@@ -276,30 +339,35 @@ static dt_status begin(trial *t, const pattern *p, const setting *s)
     dti_exchange exchange = {
         .call = { 1000 + (uint64_t)(p - patterns), p->name }, .dtype = s->dtype, .source = t->source, .target = t->out,
         .gets = t->gets, .get_count = p->gets(s, t->gets), .contributions = p->combines ? s->group->n : 0,
-        .combine = s->combine, .target_dtype = s->target_dtype,
+        .combine = s->combine, .multiply = s->multiply, .divide = s->divide, .target_dtype = s->target_dtype,
     };
-    return s->group->comm->ops->start(s->group, &exchange);
+    if (!p->to_all) return ops->start(s->group, &exchange);
+    exchange.target = NULL;
+    exchange.result = p->in_place ? t->source : t->target;
+    return ops->all_reduce(s->group, &exchange);
 }
 
-static bool same(dt_dtype dtype, const char *got, double wanted)
+/* From the dtype that sums it is scaled and converted, as numbers are. */
+static bool same(const setting *s, const char *got, double wanted)
 {
-    double rounded;
-    char number[8];
-    dti_number_set(dtype, wanted, number);
-    rounded = dti_number_get(dtype, number);
-    double found = dti_number_get(dtype, got);
+    _Alignas(8) char sum[8], number[8];
+    dt_dtype dtype = dti_sum_dtype(s->dtype);
+    dti_number_set(dtype, wanted, sum);
+    if (s->divide) dti_numbers_scale(dtype, sum, 1, s->multiply, s->divide);
+    dti_numbers_convert(dtype, sum, s->target_dtype, number, 1);
+    double rounded = dti_number_get(s->target_dtype, number), found = dti_number_get(s->target_dtype, got);
     return found <= rounded && found >= rounded;
 }
 
 static void end(trial *t)
 {
     const setting *s = &t->s;
-    int64_t wrong = 0, n = t->out ? t->p->target_n(s) : 0, step = n > 100000 ? 97 : 1;
-    for (int64_t i = n - 1; i >= 0; i -= step)
-        wrong += !same(s->target_dtype, at(t->out, i, s->target_dtype), t->p->result(s, i));
-    expect(wrong == 0, "%s of %lld %s, combine %d, group of %d, rank %d: %lld elements of %lld are wrong", t->p->name,
-           (long long)s->len, dt_dtype_text(s->dtype), (int)s->combine, s->group->n, s->group->ranks[s->group->index],
-           (long long)wrong, (long long)n);
+    int64_t wrong = 0, n = t->out ? t->p->target_n(s) : 0;
+    for (int64_t i = n - 1; i >= 0; i -= step_of(n))
+        wrong += !same(s, at(t->out, i, s->target_dtype), t->p->result(s, i));
+    expect(wrong == 0, "%s of %lld %s to %s, combine %d, group of %d, rank %d: %lld elements of %lld are wrong",
+           t->p->name, (long long)s->len, dt_dtype_text(s->dtype), dt_dtype_text(s->target_dtype), (int)s->combine,
+           s->group->n, s->group->ranks[s->group->index], (long long)wrong, (long long)n);
     dti_storage_release(t->source);
     dti_storage_release(t->target);
 }
@@ -384,11 +452,16 @@ void conformance_groups(conformance_launch launch) { launch_all(launch, on_all_g
 
 static const int64_t lengths[] = { 0, 1, 3, 1000 };
 
+static void try_moved(int which, dti_group *group, int64_t len, dt_dtype dtype)
+{
+    setting s = moved(group, len, dtype);
+    try_pattern(&patterns[which], &s);
+}
+
 static void try_copies(dti_group *group)
 {
     for (int p = ALL_GATHER; p <= BROADCAST; p++)
-        for (int i = 0; i < DT_COUNT(lengths); i++)
-            try_pattern(&patterns[p], &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
+        for (int i = 0; i < DT_COUNT(lengths); i++) try_moved(p, group, lengths[i], DT_F32);
 }
 
 void conformance_copies(conformance_launch launch) { launch_all(launch, on_all_groups, try_copies, MAX_RANKS); }
@@ -396,29 +469,43 @@ void conformance_copies(conformance_launch launch) { launch_all(launch, on_all_g
 static void try_dtypes(dti_group *group)
 {
     for (dt_dtype dtype = DT_F64; dtype < DT_DTYPE_COUNT; dtype++)
-        for (int i = 0; i < DT_COUNT(lengths); i++) {
-            try_pattern(&patterns[ALL_TO_ALL], &(setting){ group, lengths[i], dtype, dtype, DTI_COMBINE_SUM });
-            try_pattern(&patterns[COLUMNS_MOVED], &(setting){ group, lengths[i], dtype, dtype, DTI_COMBINE_SUM });
-        }
+        for (int i = 0; i < DT_COUNT(lengths); i++)
+            for (int p = ALL_GATHER; p <= COLUMNS_MOVED; p++)
+                if (lengths[i] < 1000 || p == ALL_TO_ALL || p == COLUMNS_MOVED) try_moved(p, group, lengths[i], dtype);
 }
 
 void conformance_dtypes(conformance_launch launch) { launch_all(launch, on_whole, try_dtypes, MAX_RANKS); }
 
-static const struct { dt_dtype from, to; } conversions[] = {
-    { DT_F64, DT_F64 }, { DT_F32, DT_F32 }, { DT_BF16, DT_BF16 }, { DT_F16, DT_F16 }, { DT_I64, DT_I64 },
-    { DT_I32, DT_I32 }, { DT_U8, DT_U8 }, { DT_BOOL, DT_BOOL }, { DT_BF16, DT_F32 }, { DT_F32, DT_BF16 },
-    { DT_F16, DT_F32 }, { DT_F32, DT_F64 },
-};
+/* sum, max, min, prod, and the average of the members. */
+enum { AVERAGE = DTI_COMBINE_COUNT, WAY_COUNT };
+
+static setting combined_in(dti_group *group, int64_t len, dt_dtype from, dt_dtype to, int way)
+{
+    return (setting){ .group = group, .len = len, .dtype = from, .target_dtype = to,
+                      .combine = way == AVERAGE ? DTI_COMBINE_SUM : (dti_combine)way,
+                      .multiply = way == AVERAGE, .divide = way == AVERAGE ? group->n : 0 };
+}
+
+/* What travels, and what comes out; what sums follows from what travels. */
+static void try_combines_of(dti_group *group, int64_t len, dt_dtype from, dt_dtype to)
+{
+    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE, SHARED };
+    for (int w = 0; w < DT_COUNT(which); w++)
+        for (int way = 0; way < WAY_COUNT; way++) {
+            setting s = combined_in(group, len, from, to, way);
+            try_pattern(&patterns[which[w]], &s);
+        }
+}
 
 static void try_combines(dti_group *group)
 {
-    static const int which[] = { ALL_REDUCE, REDUCE_SCATTER, CUT_REDUCE };
-    for (int w = 0; w < DT_COUNT(which); w++)
-        for (int c = 0; c < DTI_COMBINE_COUNT; c++)
-            for (int d = 0; d < DT_COUNT(conversions); d++)
-                for (int i = 0; i < DT_COUNT(lengths); i++)
-                    try_pattern(&patterns[which[w]], &(setting){ group, lengths[i], conversions[d].from,
-                                                                 conversions[d].to, (dti_combine)c });
+    for (dt_dtype from = DT_F64; from < DT_DTYPE_COUNT; from++)
+        for (dt_dtype to = DT_F64; to < DT_DTYPE_COUNT; to++)
+            for (int i = 0; i < DT_COUNT(lengths); i++)
+                if (from == to || lengths[i] == 3) try_combines_of(group, lengths[i], from, to);
+    try_combines_of(group, 1000, DT_BF16, DT_F32);
+    try_combines_of(group, 1000, DT_F32, DT_BF16);
+    try_combines_of(group, 1000, DT_F16, DT_F32);
 }
 
 void conformance_combines(conformance_launch launch) { launch_all(launch, on_whole, try_combines, MAX_RANKS); }
@@ -427,8 +514,7 @@ static void try_strides(dti_group *group)
 {
     static const int which[] = { BOX, COLUMNS_MOVED, COLUMNS_REDUCED, CUT_REDUCE };
     for (int w = 0; w < DT_COUNT(which); w++)
-        for (int i = 0; i < DT_COUNT(lengths); i++)
-            try_pattern(&patterns[which[w]], &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
+        for (int i = 0; i < DT_COUNT(lengths); i++) try_moved(which[w], group, lengths[i], DT_F32);
 }
 
 void conformance_strides(conformance_launch launch) { launch_all(launch, on_all_groups, try_strides, MAX_RANKS); }
@@ -436,24 +522,27 @@ void conformance_strides(conformance_launch launch) { launch_all(launch, on_all_
 static void try_in_place(dti_group *group)
 {
     for (int i = 1; i < DT_COUNT(lengths); i++) {
-        try_pattern(&patterns[ALL_GATHER_IN_PLACE], &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
-        try_pattern(&patterns[REDUCE_SCATTER_IN_PLACE],
-                    &(setting){ group, lengths[i], DT_F32, DT_F32, DTI_COMBINE_SUM });
-        try_pattern(&patterns[REDUCE_SCATTER_IN_PLACE],
-                    &(setting){ group, lengths[i], DT_BF16, DT_BF16, DTI_COMBINE_SUM });
+        try_moved(ALL_GATHER_IN_PLACE, group, lengths[i], DT_F32);
+        try_moved(REDUCE_SCATTER_IN_PLACE, group, lengths[i], DT_F32);
+        try_moved(REDUCE_SCATTER_IN_PLACE, group, lengths[i], DT_BF16);
     }
 }
 
 void conformance_in_place(conformance_launch launch) { launch_all(launch, on_all_groups, try_in_place, MAX_RANKS); }
 
+/* Two members have as much as fits few caches; more of them have less each. */
 static void try_large(dti_group *group)
 {
-    static const int which[] = { ALL_GATHER, PERMUTE, ALL_REDUCE, REDUCE_SCATTER };
-    for (int w = 0; w < DT_COUNT(which); w++)
-        try_pattern(&patterns[which[w]], &(setting){ group, 1 << 20, DT_F32, DT_F32, DTI_COMBINE_SUM });
+    int64_t len = group->n <= 2 ? 1 << 20 : 1 << 15;
+    for (int p = ALL_GATHER; p < PATTERN_COUNT; p++)
+        if (p != BOX && p != COLUMNS_MOVED && p != COLUMNS_REDUCED) try_moved(p, group, len, DT_F32);
+    try_moved(ALL_REDUCE, group, len, DT_BF16);
+    try_moved(SHARED, group, (1 << 20) + 3, DT_F32);
+    setting narrow = combined_in(group, (1 << 18) + 5, DT_F32, DT_BF16, DTI_COMBINE_SUM);
+    try_pattern(&patterns[SHARED], &narrow);
 }
 
-void conformance_large(conformance_launch launch) { launch_all(launch, on_whole, try_large, 3); }
+void conformance_large(conformance_launch launch) { launch_all(launch, on_whole, try_large, MAX_RANKS); }
 
 /* Many are started, more than a backend has room for, and finished at once; those of two groups among each other. */
 static void start_many(dti_group *group, dti_group *other, int n)
@@ -461,9 +550,10 @@ static void start_many(dti_group *group, dti_group *other, int n)
     trial *trials = calloc((size_t)n, sizeof *trials);
     dt_status status = trials ? DT_OK : DT_ERR_MEMORY;
     for (int i = 0; i < n && !status; i++)
-        if (i % 3 == 0 || other)
-            status = begin(&trials[i], &patterns[i % (COLUMNS_REDUCED + 1)],
-                           &(setting){ i % 3 ? other : group, 1 + i * 7, DT_F32, DT_F32, DTI_COMBINE_SUM });
+        if (i % 3 == 0 || other) {
+            setting s = moved(i % 3 ? other : group, 1 + i * 7, DT_F32);
+            status = begin(&trials[i], &patterns[i % (SPLIT + 1)], &s);
+        }
     if (!status) status = group->comm->ops->finish(group);
     if (!status && other) status = other->comm->ops->finish(other);
     if (expect(status == DT_OK, "%s", dt_context_error(group->comm->ctx)))
@@ -480,6 +570,19 @@ static void try_in_flight(dti_group *group)
 
 void conformance_in_flight(conformance_launch launch) { launch_all(launch, on_whole, try_in_flight, MAX_RANKS); }
 
+static void try_all_reduces(dti_group *group)
+{
+    static const int which[] = { SHARED, SPLIT, SHARED_IN_PLACE };
+    for (int w = 0; w < DT_COUNT(which); w++)
+        for (int i = 0; i < DT_COUNT(lengths); i++)
+            for (int repeat = 0; repeat < 3; repeat++) try_moved(which[w], group, lengths[i], DT_F32);
+}
+
+void conformance_all_reduces(conformance_launch launch)
+{
+    launch_all(launch, on_all_groups, try_all_reduces, MAX_RANKS);
+}
+
 /* Ranks come at different times; a barrier between two exchanges orders what they write. */
 static void try_barriers(dti_group *group)
 {
@@ -487,9 +590,7 @@ static void try_barriers(dti_group *group)
     for (int i = 0; i < 100; i++) {
         expect(ops->barrier(group, (dti_call){ (uint64_t)i, "barrier" }) == DT_OK, "barrier %d", i);
         if (i % 10 == group->index)
-            try_pattern(&patterns[ALL_GATHER],
-                        &(setting){ ops->group(group->comm, &group->ranks[group->index], 1), 10, DT_F32, DT_F32,
-                                    DTI_COMBINE_SUM });
+            try_moved(ALL_GATHER, ops->group(group->comm, &group->ranks[group->index], 1), 10, DT_F32);
     }
 }
 
@@ -499,9 +600,9 @@ void conformance_barriers(conformance_launch launch) { launch_all(launch, on_all
 static void try_releases(dti_group *group)
 {
     const dti_comm_ops *ops = group->comm->ops;
-    setting s = { group, 500, DT_F32, DT_F32, DTI_COMBINE_SUM };
+    setting s = moved(group, 500, DT_F32);
     int64_t before = dti_storage_now(group->comm->ctx);
-    for (int i = 0; i < 40; i++) try_pattern(&patterns[i % (COLUMNS_REDUCED + 1)], &s);
+    for (int i = 0; i < 40; i++) try_pattern(&patterns[i % (SPLIT + 1)], &s);
     expect(ops->barrier(group, (dti_call){ 5, "barrier" }) == DT_OK, "%s", dt_context_error(group->comm->ctx));
     if (ops->reclaim) ops->reclaim(group->comm);
     expect(dti_storage_now(group->comm->ctx) == before, "%lld bytes are held, %lld were before",
@@ -509,3 +610,153 @@ static void try_releases(dti_group *group)
 }
 
 void conformance_releases(conformance_launch launch) { launch_all(launch, on_whole, try_releases, MAX_RANKS); }
+
+/* ---- calls by name ----------------------------------------------------------------------------------------------- */
+
+static dti_message message_of(const setting *s) { return (dti_message){ { 2000, "a message" }, s->dtype, s->len }; }
+
+/* Room for a piece, filled with something else. */
+static dti_storage *empty_target(const setting *s)
+{
+    dti_storage *target = dti_storage_new(s->group->comm->ctx, (size_t)s->len * dt_dtype_bytes(s->dtype));
+    if (target && target->n) memset(target->bytes, 0x5a, target->n);
+    return target;
+}
+
+/* Is what came the first elements of that member's source? DTI_NOBODY: nothing came, nor may anything change. */
+static void check_came(const setting *s, const char *name, int member, dt_status status, const dti_storage *target)
+{
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < s->len && !status && member != DTI_NOBODY; i += step_of(s->len))
+        wrong += !same(s, at(target->bytes, i, s->dtype), of_member(s, member, i));
+    for (size_t i = 0; i < target->n && !status && member == DTI_NOBODY; i++)
+        wrong += ((unsigned char *)target->bytes)[i] != 0x5a;
+    expect(!status && wrong == 0, "%s of %lld %s from %d, group of %d, member %d: %lld wrong, %s", name,
+           (long long)s->len, dt_dtype_text(s->dtype), member, s->group->n, s->group->index, (long long)wrong,
+           dt_context_error(s->group->comm->ctx));
+}
+
+/* The root has its result in a place of its own, in its source, or nowhere. */
+typedef enum place { PLACE_APART, PLACE_SOURCE, PLACE_NONE, PLACE_COUNT } place;
+
+static void try_broadcast(const setting *s, int root, place where)
+{
+    dti_message message = message_of(s);
+    bool is_root = s->group->index == root;
+    dti_storage *source = is_root ? fill_source(s, s->len > 0 ? s->len : 1) : NULL, *target = empty_target(s);
+    void *to = !is_root || where == PLACE_APART ? target->bytes : where == PLACE_SOURCE ? source->bytes : NULL;
+    dt_status status = dti_comm_broadcast(s->group, &message, root, source, to);
+    check_came(s, "broadcast", root, status, is_root && where != PLACE_APART ? source : target);
+    dti_storage_release(source);
+    dti_storage_release(target);
+}
+
+static void try_permute(const setting *s, int to, int from)
+{
+    dti_message message = message_of(s);
+    dti_storage *source = to == DTI_NOBODY ? NULL : fill_source(s, s->len > 0 ? s->len : 1), *target = empty_target(s);
+    dt_status status = dti_comm_permute(s->group, &message, to, source, from, target->bytes);
+    check_came(s, "permute", from, status, target);
+    dti_storage_release(source);
+    dti_storage_release(target);
+}
+
+static void try_broadcasts(dti_group *group)
+{
+    for (dt_dtype dtype = DT_F64; dtype < DT_DTYPE_COUNT; dtype++)
+        for (int i = 0; i < DT_COUNT(lengths); i++)
+            for (int where = 0; where < PLACE_COUNT; where++) {
+                setting s = moved(group, lengths[i], dtype);
+                try_broadcast(&s, (where + (int)dtype) % group->n, (place)where);
+            }
+    for (int root = 0; root < group->n; root++) {
+        setting large = moved(group, 1 << 17, DT_F32);
+        try_broadcast(&large, root, PLACE_NONE);
+    }
+}
+
+void conformance_broadcasts(conformance_launch launch)
+{
+    launch_all(launch, on_all_groups, try_broadcasts, MAX_RANKS);
+}
+
+/* Every turn of all members, the own place too; then each even one gives to the next, and who is left does nothing. */
+static void try_permutes(dti_group *group)
+{
+    int n = group->n, me = group->index;
+    for (dt_dtype dtype = DT_F64; dtype < DT_DTYPE_COUNT; dtype++)
+        for (int i = 0; i < DT_COUNT(lengths); i++) {
+            setting s = moved(group, lengths[i], dtype);
+            for (int turn = dtype == DT_F32 ? 0 : n - 1; turn < n; turn++)
+                try_permute(&s, (me + turn) % n, (me + n - turn) % n);
+            try_permute(&s, me % 2 == 0 && me + 1 < n ? me + 1 : DTI_NOBODY, me % 2 == 1 ? me - 1 : DTI_NOBODY);
+        }
+    setting large = moved(group, 1 << 17, DT_F32);
+    try_permute(&large, (me + 1) % n, (me + n - 1) % n);
+}
+
+void conformance_permutes(conformance_launch launch) { launch_all(launch, on_all_groups, try_permutes, MAX_RANKS); }
+
+/* One way: the first member of a pair to the second. */
+static void pass(const setting *s)
+{
+    dti_message message = message_of(s);
+    dt_context *ctx = s->group->comm->ctx;
+    bool sends = s->group->index == 0;
+    dti_storage *storage = sends ? fill_source(s, s->len > 0 ? s->len : 1) : empty_target(s);
+    dt_status status = sends ? dti_comm_send(s->group, &message, 1, storage)
+                             : dti_comm_recv(s->group, &message, 0, storage->bytes);
+    if (!sends) check_came(s, "recv", 0, status, storage);
+    else expect(status == DT_OK, "send: %s", dt_context_error(ctx));
+    dti_storage_release(storage);
+}
+
+/* Every pair of members on its own group: nobody else has to come. */
+static void try_sends(dti_group *group)
+{
+    for (int a = 0; a < group->n; a++)
+        for (int b = a + 1; b < group->n; b++) {
+            if (group->index != a && group->index != b) continue;
+            int ranks[2] = { group->ranks[a], group->ranks[b] };
+            dti_group *pair = group->comm->ops->group(group->comm, ranks, 2);
+            for (int i = 0; i < DT_COUNT(lengths); i++) {
+                setting s = moved(pair, lengths[i], i % 2 ? DT_BF16 : DT_F32);
+                pass(&s);
+            }
+        }
+}
+
+void conformance_sends(conformance_launch launch) { launch_all(launch, on_all_groups, try_sends, MAX_RANKS); }
+
+/* The first member sends a lot before the others take any: all meet in between, so that a sender that waited for its
+ * takers would wait for ever. */
+static void try_ahead(dti_group *group)
+{
+    enum { AHEAD = 100 };
+    const dti_comm_ops *ops = group->comm->ops;
+    setting s = moved(group, 50, DT_F32);
+    dti_message message = message_of(&s);
+    dti_storage *storage = group->index == 0 ? fill_source(&s, s.len) : empty_target(&s);
+    dt_status status = DT_OK;
+    for (int i = 0; i < AHEAD && group->index == 0 && !status; i++)
+        status = dti_comm_broadcast(group, &message, 0, storage, NULL);
+    for (int m = 1; m < group->n && !status; m++)
+        if (group->index == 0 || group->index == m)
+            status = ops->barrier(ops->group(group->comm, (int[]){ group->ranks[0], group->ranks[m] }, 2),
+                                  (dti_call){ 3, "barrier" });
+    for (int i = 0; i < AHEAD && group->index > 0 && !status; i++)
+        status = dti_comm_broadcast(group, &message, 0, NULL, storage->bytes);
+    check_came(&s, "broadcast", 0, status, storage);
+    dti_storage_release(storage);
+}
+
+/* Only in groups of more than two is the barrier on another group. */
+static void try_ahead_of_many(dti_group *group)
+{
+    if (group->n > 2) try_ahead(group);
+}
+
+void conformance_senders_do_not_wait(conformance_launch launch)
+{
+    launch_all(launch, on_whole, try_ahead_of_many, MAX_RANKS);
+}

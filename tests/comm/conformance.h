@@ -16,9 +16,14 @@ void conformance_dtypes(conformance_launch launch);
 void conformance_combines(conformance_launch launch);
 void conformance_strides(conformance_launch launch);
 void conformance_in_place(conformance_launch launch);
+void conformance_all_reduces(conformance_launch launch);
 void conformance_large(conformance_launch launch);
 void conformance_in_flight(conformance_launch launch);
 void conformance_barriers(conformance_launch launch);
 void conformance_releases(conformance_launch launch);
+void conformance_broadcasts(conformance_launch launch);
+void conformance_permutes(conformance_launch launch);
+void conformance_sends(conformance_launch launch);
+void conformance_senders_do_not_wait(conformance_launch launch);
 
 #endif

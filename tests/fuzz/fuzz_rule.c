@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Rows from any text: head, rule and polynomial are lines; the bytes of a fourth line are sizes. What parses prints to
- * what parses to the same bytes; what is refused is refused in one line that names a column. What binds has factors that
- * multiply to its sizes, and every strategy listed for it is legal. */
+ * what parses to the same bytes; what is refused is refused in one line that names a column. What binds has factors
+ * that multiply to its sizes, and every strategy listed for it is legal. */
 #include "fuzz.h"
 
 #include "ops/partial.h"
@@ -41,24 +41,31 @@ static void parses_back(dt_context *ctx, const dti_rule *rule)
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
-static int64_t next_size(const char **sizes)
+typedef struct drawing { const char *sizes; int64_t elements; } drawing; /* elements: of the form so far          */
+
+/* Forms fit 63 bits; results need not. */
+static int64_t next_size(drawing *d)
 {
     static const int64_t chosen[] = { 0, 1, 1, 2, 2, 3, 4, 5, 6, 6, 12, 12, 30, INT64_C(1) << 40 };
-    if (!**sizes) return 6;
-    return chosen[(unsigned char)*(*sizes)++ % DT_COUNT(chosen)];
+    int64_t size = *d->sizes ? chosen[(unsigned char)*d->sizes++ % DT_COUNT(chosen)] : 6;
+    if (size && d->elements > INT64_MAX / size) return 1;
+    d->elements *= size ? size : 1;
+    return size;
 }
 
 /* A dim for each of the term's, some of two factors, some more for "...". */
 static void draw_form(const dti_term *term, const char **sizes, dti_form *form)
 {
-    int more = term->batch ? (int)(next_size(sizes) % 3) : 0, n = 0;
+    drawing draw = { *sizes, 1 };
+    int more = term->batch ? (int)(next_size(&draw) % 3) : 0, n = 0;
     memset(form, 0, sizeof *form);
     for (int d = 0; d < term->dim_count + more && d < DT_MAX_DIMS; d++) {
-        bool product = **sizes & 0x20;
-        form->size[n++] = next_size(sizes);
-        if (product && n < DT_MAX_FACTORS - DT_MAX_DIMS) form->size[n++] = next_size(sizes);
+        bool product = *draw.sizes & 0x20;
+        form->size[n++] = next_size(&draw);
+        if (product && n < DT_MAX_FACTORS - DT_MAX_DIMS) form->size[n++] = next_size(&draw);
         form->factor_first[++form->dim_count] = n;
     }
+    *sizes = draw.sizes;
 }
 
 static void holds_together(const dti_rule *rule, const dti_bound *bound)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of a rank are drawn for partial operands, and their combination is the global value; so nothing has to be taken
- * apart. Numbers are small integers of both signs. */
+ * Values of a rank are drawn for partial operands, and their combination is the global value; so nothing has to be
+ * taken apart. Numbers are small integers of both signs. */
 #include "oracle.h"
 
 #include <math.h>
@@ -136,7 +136,9 @@ static void draw_operand(world *w, int o, unsigned *seed)
     for (int64_t e = 0; e < elements(&one); e++) {
         one.v[e] = draw(w->op, o, seed);
         other.v[e] = draw(w->op, o, seed);
-        w->global[o].v[e] = place.what == DTI_PLACE_P ? combine((dti_partial)place.kind, one.v[e], other.v[e]) : one.v[e];
+        w->global[o].v[e] = one.v[e];
+        if (place.what == DTI_PLACE_P)
+            w->global[o].v[e] = combine((dti_partial)place.kind, one.v[e], other.v[e]);
     }
     for (int rank = 0; rank < ORACLE_RANKS; rank++) {
         range r[ORACLE_DIMS];

@@ -25,8 +25,8 @@ typedef struct oracle_op {
     bool index;                        /* operand 1 holds indices, 0 .. 2                                          */
 } oracle_op;
 
-/* Do the places of operands, with lift, rescale and lift_number, and fresh, give the results that the strategy says, for
- * a few draws of values? */
+/* Do the places of operands, with lift, rescale and lift_number, and fresh, give the results that the strategy says,
+ * for a few draws of values? */
 bool oracle_holds(const oracle_op *op, const bound_parts *parts, const dti_strategy *strategy);
 
 #endif

@@ -44,7 +44,8 @@ dt_tensor *drawn(dt_mesh *mesh, dt_dtype dtype, dt_shape shape, uint64_t seed)
     for (int64_t i = 0; i < n; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         double draw = (double)(state >> 40) / (double)(1 << 24) * 8 - 4;
-        numbers[i] = dtype == DT_BOOL ? draw > 0 : dtype == DT_U8 ? floor(draw + 4) : dtype >= DT_I64 ? floor(draw) : draw;
+        double whole = dtype == DT_BOOL ? draw > 0 : dtype == DT_U8 ? floor(draw + 4) : floor(draw);
+        numbers[i] = dtype >= DT_I64 ? whole : draw;
     }
     dt_tensor *x = tensor_of(mesh, dtype, shape, numbers);
     free(numbers);

@@ -6,7 +6,7 @@
 
 #include <dtensor/dtensor.h>
 
-enum { VALUES = 4096 };
+enum { VALUES = 20480 };
 
 typedef struct values { dt_shape shape; int64_t n; double at[VALUES]; } values;
 

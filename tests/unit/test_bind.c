@@ -111,12 +111,18 @@ static const bind_row bindings[] = {
     { { unfold, "[3,10]", NULL, "p=2" }, "p=2 q=5 ...[0]=3", "[3,2,5]" },
     { { unfold, "[3,10]", NULL, "q=2" }, "p=5 q=2 ...[0]=3", "[3,5,2]" },
     { { unfold, "[3,(2 5)]", NULL, "q=1" }, "p=10(2 5) q=1 ...[0]=3", "[3,(2 5),1]" },
+    { { unfold, "[3,(0 6)]", NULL, "p=3 q=0" }, "p=3 q=0(0 6) ...[0]=3", "[3,3,(0 6)]" },
+    { { unfold, "[3,(0 6)]", NULL, "p=0 q=4" }, "p=0!x q=4!x ...[0]=3", "[3,0,4]" },
+    { { unfold, "[3,(0 4)]", NULL, "p=0 q=4" }, "p=0 q=4 ...[0]=3", "[3,0,4]" },
+    { { { "f(x)", "(p q r) -> p", "x" }, "[(0 6)]", NULL, "p=2 q=0 r=3" }, "p=2!x q=0!x r=3!x", "[2]" },
     { { unfold, "[3,(2 5)]", NULL, "p=5" }, "p=5!x q=2!x ...[0]=3", "[3,5,2]" },
     { { { "f(x)", "(a b c) -> a c", "x" }, "[(2 3 5)]", NULL, NULL }, "a=2 b=3 c=5", "[2,5]" },
     { { { "f(x)", "(a b c) -> a c", "x" }, "[(2 3 5)]", NULL, "a=6 c=5" }, "a=6(2 3) b=1 c=5", "[(2 3),5]" },
+    { { { "f(x, y, z)", "k, k, k ->", "x y z" }, "[(5 6)] [30] [(6 5)]", NULL, NULL }, "k=30!x!z", "[]" },
     /* A product that is known only after another. */
     { { { "f(x, y, z)", "(a b), (b c), c -> a", "x y z" }, "[24] [6] [2]", NULL, NULL }, "a=8 b=3 c=2", "[8]" },
     { { { "f(x, y)", "(a b), (b c) -> a c", "x y" }, "[24] [(3 2)]", NULL, NULL }, "a=8 b=3 c=2", "[8,2]" },
+    { { { "f(x, y)", "(a b), (b c) -> a c", "x y" }, "[(4 6)] [(3 2)]", NULL, NULL }, "a=4 b=6(3 2) c=1", "[4,1]" },
     { { { "fold(x)", "... a b -> ... (a b)", "x" }, "[3,(2 2),5]", NULL, NULL }, "a=4(2 2) b=5 ...[0]=3",
       "[3,(2 2 5)]" },
     /* New letters, new leading dims. */
@@ -333,7 +339,7 @@ static void long_calls(void)
 {
     static bound_parts parts;
     const char *huge = "[1000000000000000,1,1,1,1,1,1,1] ";
-    char shapes[16 * 32] = "";
+    char shapes[16 * 48] = "";
     dt_context *ctx = dt_context_dry(1);
     for (int i = 0; i < 15; i++) strcat(shapes, huge);
     strcat(shapes, "[2,1,1,1,1,1,1,1]");

@@ -21,7 +21,12 @@ static double gelu_tanh_of(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / acos(
 static double silu_of(double x) { return x * sigmoid_of(x); }
 static double neg_of(double x) { return -x; }
 
-typedef struct single { const char *name; dt_tensor *(*op)(dt_tensor *x); double (*due)(double x); double ulps; } single;
+typedef struct single {
+    const char *name;
+    dt_tensor *(*op)(dt_tensor *x);
+    double (*due)(double x);
+    double ulps;
+} single;
 
 static const single singles[] = {
     { "neg", dt_neg, neg_of, 0 }, { "abs", dt_abs, fabs, 0 }, { "exp", dt_exp, exp, 2 }, { "log", dt_log, log, 2 },
@@ -113,8 +118,8 @@ static double le_of(double x, double y) { return x <= y; }
 static double gt_of(double x, double y) { return x > y; }
 static double ge_of(double x, double y) { return x >= y; }
 static double swiglu_of(double x, double y) { return silu_of(x) * y; }
-static double and_of(double x, double y) { return x && y; }
-static double or_of(double x, double y) { return x || y; }
+static double and_of(double x, double y) { return x != 0 && y != 0; }
+static double or_of(double x, double y) { return x != 0 || y != 0; }
 
 typedef struct pair {
     const char *name;
@@ -217,7 +222,8 @@ static void expect_values(dt_tensor *x, const double *due, const char *what)
     values y;
     read_values(x, &y);
     for (int64_t i = 0; i < y.n; i++)
-        expect(near(DT_F64, y.at[i], due[i], 0, 0), "%s, element %lld: %g, not %g", what, (long long)i, y.at[i], due[i]);
+        expect(near(DT_F64, y.at[i], due[i], 0, 0), "%s, element %lld: %g, not %g", what, (long long)i, y.at[i],
+               due[i]);
 }
 
 static dt_status run_numbers(dt_context *ctx, void *arg)

@@ -116,6 +116,25 @@ static dt_status run_sizes(dt_context *ctx, void *arg)
 
 static void test_sizes(void) { on_one_rank(run_sizes); }
 
+/* Sizes from which on a library may do it, where the build has one. */
+static dt_status run_large(dt_context *ctx, void *arg)
+{
+    static const sizes large = { 64, 64, 300 };
+    dt_mesh *mesh = mesh_of(ctx);
+    (void)arg;
+    for (int t = 0; t < DT_COUNT(dtypes); t++) {
+        check_matmul(mesh, dtypes[t], large);
+        check_linear(mesh, dtypes[t], large, true);
+        check_linear(mesh, dtypes[t], large, false);
+        check_addmm(mesh, dtypes[t], large, DT_SHAPE(64));
+        check_addmm(mesh, dtypes[t], large, DT_SHAPE(64, 1));
+        check_addmm(mesh, dtypes[t], large, DT_SHAPE(64, 64));
+    }
+    return dt_context_status(ctx);
+}
+
+static void test_large(void) { on_one_rank(run_large); }
+
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 typedef struct batch { dt_shape a, b, c; } batch;
@@ -255,7 +274,8 @@ static dt_status run_errors(dt_context *ctx, void *arg)
 static void test_errors(void) { on_one_rank(run_errors); }
 
 static const test_row rows[] = {
-    { "sizes", test_sizes }, { "batches", test_batches }, { "alone", test_alone }, { "special", test_special },
+    { "sizes", test_sizes }, { "large", test_large }, { "batches", test_batches }, { "alone", test_alone },
+    { "special", test_special },
     { "errors", test_errors },
 };
 

@@ -133,10 +133,9 @@ static void check(dt_mesh *mesh, const reduction *op, dt_dtype dtype, const dt_s
     expect(y.shape.n == due.n && memcmp(y.shape.dim, due.dim, sizeof due.dim) == 0, "%s: shape", op->name);
     for (int64_t k = 0; k < y.n; k++) {
         gather(&x, dims, k, &r);
-        double least = 1e-13 * (1 + sqrt(squares_of(&r, 0)));
-        if (!expect(near(dtype, y.at[k], due_of(op, dtype, &r), dtype == DT_F64 ? 100 : 1, least), "%s of %s, dims %x, element %lld: "
-                    "%.17g, not %.17g", op->name, dt_dtype_text(dtype), dims, (long long)k, y.at[k],
-                    due_of(op, dtype, &r))) return;
+        double wanted = due_of(op, dtype, &r), least = 1e-13 * (1 + sqrt(squares_of(&r, 0)));
+        if (!expect(near(dtype, y.at[k], wanted, dtype == DT_F64 ? 100 : 1, least), "%s of %s, dims %x, element %lld: "
+                    "%.17g, not %.17g", op->name, dt_dtype_text(dtype), dims, (long long)k, y.at[k], wanted)) return;
     }
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "comm/bind.h"
 #include "comm/comm.h"
 #include "suite.h"
 
@@ -52,6 +53,37 @@ static void every_rank_runs_once(void)
     }
     seen s = { 0 };
     expect(dt_launch_threads(2, count, &s, NULL, 0) == DT_OK && s.calls == 2, "without room for an error");
+}
+
+/* ---- threads of kernels ------------------------------------------------------------------------------------------ *
+ * This program has an OpenMP, or what looks like one; all other tests have none and link.                            */
+
+static _Thread_local int omp_threads;
+
+void omp_set_num_threads(int n);
+void omp_set_num_threads(int n) { omp_threads = n; }
+
+static dt_status see_threads(dt_context *ctx, void *arg)
+{
+    const int *wanted = arg;
+    expect(omp_threads == *wanted, "rank %d of %d: %d threads, want %d", dt_rank(ctx), dt_rank_count(ctx), omp_threads,
+           *wanted);
+    return DT_OK;
+}
+
+static void ranks_share_the_cpus(void)
+{
+    char error[TEXT];
+    dti_cpus cpus;
+    dti_cpus_read(&cpus);
+    unsetenv("OMP_NUM_THREADS");
+    for (int n = 1; n <= MAX_RANKS; n++) {
+        int wanted = cpus.n / n > 1 ? cpus.n / n : 1, none = 0;
+        expect(dt_launch_threads(n, see_threads, &wanted, error, sizeof error) == DT_OK, "%s", error);
+        setenv("OMP_NUM_THREADS", "3", 1);
+        expect(dt_launch_threads(n, see_threads, &none, error, sizeof error) == DT_OK, "%s", error);
+        unsetenv("OMP_NUM_THREADS");
+    }
 }
 
 static void arguments_are_checked(void)
@@ -459,7 +491,7 @@ static void an_error_goes_through_a_chain(void)
     }
 }
 
-/* Rank 0 shows more than there is room for to others that return. */
+/* Rank 0 shows a lot to others that return; when it waits for them, if not before, it hears of that. */
 static dt_status shows_to_nobody(dt_context *ctx, void *arg)
 {
     fault *f = arg;
@@ -472,6 +504,7 @@ static dt_status shows_to_nobody(dt_context *ctx, void *arg)
                                                           .target_dtype = DT_U8 });
         dti_storage_release(source);
     }
+    if (dt_rank(ctx) == 0) meet(group, 2, "barrier");
     note(f, ctx);
     return dt_context_status(ctx);
 }
@@ -513,6 +546,7 @@ static void sources_outlive_their_rank(void)
 
 static const test_row rows[] = {
     { "every_rank_runs_once", every_rank_runs_once },
+    { "ranks_share_the_cpus", ranks_share_the_cpus },
     { "arguments_are_checked", arguments_are_checked },
     { "the_first_error_is_reported", the_first_error_is_reported },
     { "options_say_how_to_run", options_say_how_to_run },

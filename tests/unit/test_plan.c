@@ -10,6 +10,7 @@
 
 #include "plan/oracle.h"
 #include "plan/places.h"
+#include "redistribute/plan.h"
 #include "errors.h"
 #include "suite.h"
 
@@ -908,7 +909,34 @@ static void test_many_ranks_bytes(void)
 
 /* ---- suite ------------------------------------------------------------------------------------------------------- */
 
+/* ---- which plans are one all-reduce ------------------------------------------------------------------------------ */
+
+static void test_all_reduces(void)
+{
+    static const struct { const char *mesh, *source, *target; bool is; } of[] = {
+        { "x=4", "f32[64]@x:P", "f32[64]", true },
+        { "x=4", "bf16[3]@x:P(avg)", "f32[3]", true },
+        { "x=2,y=3", "f32[64]@x:P,y:P", "f32[64]", true },
+        { "x=2,y=3", "f32[64]@x:P", "f32[64]", true },
+        { "x=2,y=3", "f32[64,6]@x:S(0),y:P", "f32[64,6]@x:S(0)", true },
+        { "y=3,x=2", "f32[64,6]@x:P,y:S(0)", "f32[64,6]@y:S(0)", true },
+        { "x=2,y=3", "f32[64]@x:P,y:P", "f32[64]@y:P", true },
+        { "x=4", "f32[64]@x:P", "f32[64]@x:S(0)", false },
+        { "x=4", "f32[64]@x:S(0)", "f32[64]", false },
+        { "x=2,y=2", "f32[64,6]@x:S(0),y:P", "f32[64,6]", false },
+        { "x=2,y=2", "f32[64,6]@x:S(0),y:P", "f32[64,6]@x:S(1)", false },
+    };
+    for (int i = 0; i < DT_COUNT(of); i++) {
+        dt_context *ctx = context_of(strchr(of[i].mesh, '3') ? 6 : 4);
+        const dt_plan *plan = plan_of(dt_mesh_create(ctx, of[i].mesh), of[i].source, of[i].target);
+        expect(plan && dti_plan_all_reduces(plan) == of[i].is, "%s -> %s on %s", of[i].source, of[i].target,
+               of[i].mesh);
+        dt_context_destroy(&ctx);
+    }
+}
+
 static const test_row rows[] = {
+    { "all_reduces", test_all_reduces },
     { "interned", test_interned },
     { "refused", test_refused },
     { "two_contexts", test_two_contexts },

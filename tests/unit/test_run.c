@@ -139,6 +139,24 @@ static void pairs_on_three_dims(void)
     run(8, (job){ "x=2,y=2,z=2", "4,3,5", 3, 149 });
 }
 
+/* Plans of large tensors, for small ones: P to R is then the backend's all-reduce. */
+static void pairs_as_if_large(void)
+{
+    setenv("DT_SMALL", "0", 1);
+    for (int ranks = 2; ranks <= 5; ranks++) {
+        char mesh[16];
+        snprintf(mesh, sizeof mesh, "x=%d", ranks);
+        run(ranks, (job){ mesh, "6,8", 2, 1 });
+        run(ranks, (job){ mesh, "5,3", 2, 1 });
+        run(ranks, (job){ mesh, "1,2", 2, 1 });
+        run(ranks, (job){ mesh, "0,4", 2, 1 });
+    }
+    run(4, (job){ "x=2,y=2", "5,3", 2, 1 });
+    run(6, (job){ "x=2,y=3", "5,7", 2, 1 });
+    run(8, (job){ "x=2,y=2,z=2", "4,6", 2, 61 });
+    unsetenv("DT_SMALL");
+}
+
 /* ---- replicas ---------------------------------------------------------------------------------------------------- */
 
 typedef struct replicas { const char *source, *target; uint64_t sums[8]; int64_t elements[8]; } replicas;
@@ -196,6 +214,7 @@ static const test_row rows[] = {
     { "pairs_on_one_dim", pairs_on_one_dim },
     { "pairs_on_two_dims", pairs_on_two_dims },
     { "pairs_on_three_dims", pairs_on_three_dims },
+    { "pairs_as_if_large", pairs_as_if_large },
     { "replicas_equal", replicas_equal },
 };
 

@@ -234,6 +234,66 @@ static void memory_that_cannot_be_had(void)
     dt_context_destroy(&ctx);
 }
 
+/* ---- memory is short --------------------------------------------------------------------------------------------- */
+
+enum { LIMIT = 1 << 20, PART = 256 << 10, OTHER = 640 << 10 }; /* a part and another one fit, two parts do not      */
+
+static void cached_pages_go_when_memory_is_short(void)
+{
+    dt_context *ctx = dt_context_dry(1);
+    dti_storage_limit(ctx, LIMIT);
+    dti_storage *a = dti_storage_new(ctx, PART), *b = dti_storage_new(ctx, PART);
+    expect(a && b, "%s", dt_context_error(ctx));
+    memset(b->bytes, 7, PART);
+    dti_storage_release(a);
+    dti_storage *other = dti_storage_new(ctx, OTHER - 100);
+    expect(other && dt_context_status(ctx) == DT_OK, "%s", dt_context_error(ctx));
+    expect(((char *)b->bytes)[PART - 1] == 7, "what is in use stays");
+    expect(!dti_storage_new(ctx, PART), "more than there is");
+    const char *error = dt_context_error(ctx);
+    expect(dt_context_status(ctx) == DT_ERR_MEMORY && strstr(error, "asked for 262144 bytes"), "%s", error);
+    dt_context_clear(ctx);
+    dti_storage_limit(ctx, 0);
+    expect(dti_storage_new(ctx, PART) != NULL, "%s", dt_context_error(ctx));
+    dt_context_destroy(&ctx);
+}
+
+typedef struct shown { dti_storage *block; int asked; } shown;
+
+static void give_back(void *comm)
+{
+    shown *s = comm;
+    s->asked++;
+    dti_storage_release(s->block);
+    s->block = NULL;
+}
+
+static void fail_nothing(void *comm) { (void)comm; }
+
+static void peers_are_asked_when_memory_is_short(void)
+{
+    dt_context *ctx = dt_context_dry(1);
+    shown s = { 0 };
+    ctx->peers = (dti_peers){ .comm = &s, .failed = fail_nothing, .reclaim = give_back };
+    dti_storage_limit(ctx, 2 * PART);
+    s.block = dti_storage_new(ctx, PART);
+    dti_storage *held = dti_storage_new(ctx, PART);
+    void *bytes = s.block->bytes;
+    expect(s.asked == 0, "asked while there is memory");
+    dti_storage *again = dti_storage_new(ctx, PART);
+    expect(again && again->bytes == bytes && s.asked == 1, "asked %d times: %s", s.asked, dt_context_error(ctx));
+    s.block = again;
+    dti_storage_limit(ctx, LIMIT);
+    dti_storage *other = dti_storage_new(ctx, OTHER - 100);
+    expect(other && s.asked == 2, "a block of another size, asked %d times: %s", s.asked, dt_context_error(ctx));
+    expect(!dti_storage_new(ctx, PART) && s.asked == 3 && dt_context_status(ctx) == DT_ERR_MEMORY, "asked %d times: %s",
+           s.asked, dt_context_error(ctx));
+    dti_storage_release(held);
+    dti_storage_release(other);
+    ctx->peers = (dti_peers){ 0 };
+    dt_context_destroy(&ctx);
+}
+
 static void free_bytes_are_poisoned(void)
 {
     if (!POISONS) return;
@@ -298,6 +358,8 @@ static const test_row rows[] = {
     { "trim_gives_all_of_it_back", trim_gives_all_of_it_back },
     { "trim_leaves_what_is_in_use", trim_leaves_what_is_in_use },
     { "memory_that_cannot_be_had", memory_that_cannot_be_had },
+    { "cached_pages_go_when_memory_is_short", cached_pages_go_when_memory_is_short },
+    { "peers_are_asked_when_memory_is_short", peers_are_asked_when_memory_is_short },
     { "free_bytes_are_poisoned", free_bytes_are_poisoned },
     { "layers_above_may_release_when_they_end", layers_above_may_release_when_they_end },
     { "contexts_are_apart", contexts_are_apart },

@@ -226,6 +226,47 @@ static dt_status kind_pairs(dt_context *ctx, void *arg)
 
 static void test_kind_pairs(void) { launch(6, kind_pairs, NULL); }
 
+/* ---- one all-reduce, or its two halves --------------------------------------------------------------------------- */
+
+/* P to R has the bits of P to S and S to R, on every rank: one rank sums each element, in the same order. */
+static void same_bits(dt_mesh *mesh, const char *spec, const char *halfway)
+{
+    dt_tensor *x = dt_randn(dt_spec_parse(mesh, spec), 11);
+    dt_tensor *halves = dt_redistribute(dt_redistribute(x, halfway), "x:R");
+    dt_tensor *whole = dt_redistribute(x, "x:R");
+    expect(dt_tensor_checksum(whole) == dt_tensor_checksum(halves), "%s: another value", spec);
+    size_t n = dt_dtype_bytes(dt_spec_dtype(dt_tensor_spec(whole)));
+    dt_shape shape = dt_spec_local_shape(dt_tensor_spec(whole), dt_mesh_coord(mesh, NULL));
+    for (int d = 0; d < shape.n; d++) n *= (size_t)shape.dim[d];
+    const void *a = dt_tensor_data(whole), *b = dt_tensor_data(halves);
+    expect(a && b && memcmp(a, b, n) == 0, "%s: other bits on rank %d", spec, dt_rank(dt_mesh_context(mesh)));
+}
+
+static dt_status all_reduces(dt_context *ctx, void *arg)
+{
+    static const char *const dtypes[] = { "f32", "f64", "bf16", "f16", "i64" };
+    static const char *const kinds[] = { "sum", "avg", "max", "min", "prod" };
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, dt_rank_count(ctx) % 2 ? "x" : "x,y=2");
+    for (int d = 0; d < DT_COUNT(dtypes); d++)
+        for (int k = 0; k < DT_COUNT(kinds); k++) {
+            char spec[64];
+            if (strcmp(dtypes[d], "i64") == 0 && k == 1) continue;
+            snprintf(spec, sizeof spec, "%s[129,77]@x:P(%s)", dtypes[d], kinds[k]);
+            same_bits(mesh, spec, "x:S(0)");
+        }
+    if (dt_rank_count(ctx) % 2 == 0) same_bits(mesh, "f32[64,33]@x:P,y:S(0)", "x:S(1)");
+    return dt_context_status(ctx);
+}
+
+static void test_all_reduces(void)
+{
+    static const int ranks[] = { 2, 3, 4, 6 };
+    setenv("DT_SMALL", "0", 1);
+    for (int i = 0; i < DT_COUNT(ranks); i++) launch(ranks[i], all_reduces, NULL);
+    unsetenv("DT_SMALL");
+}
+
 /* ---- work that is started ---------------------------------------------------------------------------------------- */
 
 static dt_status wait_for_none(dt_context *ctx, void *arg)
@@ -468,6 +509,7 @@ static dt_status bad_input(dt_context *ctx, void *arg)
 static void test_bad_input(void) { launch(2, bad_input, NULL); }
 
 static const test_row rows[] = {
+    { "all_reduces", test_all_reduces },
     { "values_do_not_depend_on_the_mesh", values_do_not_depend_on_the_mesh },
     { "parts", test_parts },
     { "close", test_close },

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Backward: from a seed through the nodes that it reaches, the last made first. Invariant: when a node is asked, all
+ * nodes that used its outputs have been; so its gradients are whole, and each function is called once. */
+#include <stdlib.h>
+
+#include "autograd/classes.h"
+#include "core/number.h"
+
+typedef struct walk { dt_context *ctx; dti_node **nodes; int count, capacity; } walk;
+
+/* ---- which nodes ------------------------------------------------------------------------------------------------- */
+
+static bool append(walk *w, dti_node *node)
+{
+    if (node->listed) return true;
+    if (w->count == w->capacity) {
+        int capacity = w->capacity ? 2 * w->capacity : 64;
+        dti_node **nodes = realloc(w->nodes, (size_t)capacity * sizeof *nodes);
+        if (!nodes) return dti_fail(w->ctx, DT_ERR_MEMORY, "no memory for backward"), false;
+        w->nodes = nodes;
+        w->capacity = capacity;
+    }
+    node->listed = true;
+    node->references++;
+    w->nodes[w->count++] = node;
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const dti_node *x = *(dti_node *const *)a, *y = *(dti_node *const *)b;
+    return (x->number < y->number) - (x->number > y->number);
+}
+
+/* All that the first reaches, the last made first. */
+static bool collect(walk *w, dti_node *first)
+{
+    if (!append(w, first)) return false;
+    for (int i = 0; i < w->count; i++)
+        for (int k = 0; k < w->nodes[i]->in_count; k++)
+            if (w->nodes[i]->in[k].node && !append(w, w->nodes[i]->in[k].node)) return false;
+    qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, by_number);
+    return true;
+}
+
+static bool check_unspent(const walk *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        if (!w->nodes[i]->spent) continue;
+        dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone",
+                 w->nodes[i]->class->name);
+        return false;
+    }
+    return true;
+}
+
+static void walk_fini(walk *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        dti_node *node = w->nodes[i];
+        node->listed = false;
+        for (int r = 0; r < node->out_count; r++) {
+            dti_tensor_destroy(node->grad[r]);
+            node->grad[r] = NULL;
+        }
+    }
+    for (int i = 0; i < w->count; i++) dti_node_release(w->nodes[i]);
+    free(w->nodes);
+}
+
+/* ---- one node ---------------------------------------------------------------------------------------------------- */
+
+static bool add_gradient(dti_node *node, int output, dt_tensor *grad)
+{
+    dt_tensor *before = node->grad[output];
+    dt_tensor *sum = before ? dti_gradient_add(before, grad) : dti_tensor_share(grad);
+    if (!sum) return false;
+    dti_tensor_destroy(before);
+    node->grad[output] = dti_tensor_hide(sum);
+    return true;
+}
+
+static bool call_hooks(dti_node *node)
+{
+    for (const dti_hook *hook = node->hooks; hook; hook = hook->next) {
+        if (!node->grad[hook->output]) continue;
+        dt_tensor *grad = dti_tensor_share(node->grad[hook->output]);
+        dt_tensor *other = grad ? hook->fn(grad, hook->arg) : NULL;
+        if (dti_failed(node->ctx)) return false;
+        if (!other || other == grad) continue;
+        dti_tensor_destroy(node->grad[hook->output]);
+        node->grad[hook->output] = dti_tensor_hide(dti_tensor_share(other));
+        if (!node->grad[hook->output]) return false;
+    }
+    return true;
+}
+
+static uint32_t wanted(const dti_node *node)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < node->in_count; i++)
+        if (node->in[i].node) mask |= UINT32_C(1) << i;
+    return mask;
+}
+
+static bool any_gradient(const dti_node *node)
+{
+    for (int r = 0; r < node->out_count; r++)
+        if (node->grad[r]) return true;
+    return false;
+}
+
+static bool pass(dti_node *node)
+{
+    dt_tensor *in_grad[DTI_MAX_NODE_INPUTS] = { NULL };
+    if (!any_gradient(node)) return true;
+    if (!call_hooks(node) || !node->class->backward(node, node->grad, wanted(node), in_grad)) return false;
+    for (int i = 0; i < node->in_count; i++)
+        if (in_grad[i] && node->in[i].node && !add_gradient(node->in[i].node, node->in[i].output, in_grad[i]))
+            return false;
+    return true;
+}
+
+/* In a scope of its own, so that what it makes ends; gradients are hidden, and outlive it. */
+static bool pass_in_scope(dti_node *node)
+{
+    int scope = dt_scope_push(node->ctx, DT_SCOPE_NO_GRAD);
+    bool done = scope && pass(node);
+    if (scope) dt_scope_pop(node->ctx, scope, NULL);
+    for (int r = 0; r < node->out_count; r++) {
+        dti_tensor_destroy(node->grad[r]);
+        node->grad[r] = NULL;
+    }
+    if (!node->class->again) dti_node_spend(node);
+    return done && !dti_failed(node->ctx);
+}
+
+/* ---- the seed ---------------------------------------------------------------------------------------------------- */
+
+static int64_t elements(const dt_spec *spec)
+{
+    int64_t n = 1;
+    for (int d = 0; d < spec->shape.n; d++) n *= spec->shape.dim[d];
+    return n;
+}
+
+/* The gradient of a value with respect to itself: one, R where the value is P. */
+static dt_tensor *ones(const dt_tensor *y)
+{
+    const dt_spec *spec = dti_spec_summed(y->spec);
+    return spec ? dt_full(spec, 1) : NULL;
+}
+
+static bool same_shape(const dt_spec *a, const dt_spec *b)
+{
+    bool same = a->shape.n == b->shape.n;
+    for (int d = 0; same && d < a->shape.n; d++) same = a->shape.dim[d] == b->shape.dim[d];
+    return same;
+}
+
+static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
+{
+    dt_context *ctx = y->ctx;
+    if (!y->body || !y->body->node)
+        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", y->spec->text),
+               false;
+    if (!seed && elements(y->spec) != 1)
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
+    if (seed && seed->ctx != ctx)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;
+    if (seed && (!same_shape(seed->spec, y->spec) || seed->spec->mesh != y->spec->mesh))
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected a seed like %s, got %s", y->spec->text,
+                        seed->spec->text), false;
+    return true;
+}
+
+/* ---- front ------------------------------------------------------------------------------------------------------- */
+
+static bool go(walk *w, dt_tensor *y, dt_tensor *seed)
+{
+    dti_node *first = y->body->node;
+    dt_tensor *grad = seed ? seed : ones(y);
+    if (!grad || !collect(w, first) || !check_unspent(w)) return false;
+    if (!add_gradient(first, y->body->output, grad)) return false;
+    for (int i = 0; i < w->count; i++)
+        if (!pass_in_scope(w->nodes[i])) return false;
+    return true;
+}
+
+dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
+{
+    if (!y) return DT_ERR_ARG;
+    if (dti_failed(y->ctx)) return y->ctx->status;
+    walk w = { .ctx = y->ctx };
+    int scope = dt_scope_push(y->ctx, DT_SCOPE_NO_GRAD);
+    if (scope && check_seed(y, seed)) go(&w, y, seed);
+    if (scope) dt_scope_pop(y->ctx, scope, NULL);
+    dt_context *ctx = y->ctx;
+    walk_fini(&w);
+    return dt_context_status(ctx);
+}
+
+/* ---- leaves and hooks -------------------------------------------------------------------------------------------- */
+
+static bool is_float(const dt_spec *spec) { return dt_spec_dtype(spec) <= DT_F16; }
+
+dt_tensor *dt_require_grad(dt_tensor *x)
+{
+    if (!dti_tensor_ok(x)) return NULL;
+    dti_node *node = x->body ? x->body->node : NULL;
+    if (node && node->class == &dti_leaf_class) return x;
+    if (node) {
+        dti_fail(x->ctx, DT_ERR_STATE, "dt_require_grad: %s was made of leaves; see dt_detach", x->spec->text);
+        return NULL;
+    }
+    if (!is_float(x->spec)) {
+        dti_fail(x->ctx, DT_ERR_DTYPE, "dt_require_grad: expected a float, got %s", x->spec->text);
+        return NULL;
+    }
+    x->ctx->recorder = &dti_tape_recorder;
+    return dti_tape_record(x->ctx, &dti_leaf_class, NULL, NULL, 0, &x, 1) ? x : NULL;
+}
+
+dt_tensor *dt_grad(dt_tensor *x)
+{
+    dti_node *node = dti_tensor_ok(x) && x->body ? x->body->node : NULL;
+    return node && node->class == &dti_leaf_class ? node->state : NULL;
+}
+
+dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
+{
+    if (!dti_tensor_ok(x)) return x ? x->ctx->status : DT_ERR_ARG;
+    if (!fn || !x->body || !x->body->node)
+        return dti_fail(x->ctx, fn ? DT_ERR_STATE : DT_ERR_ARG, "dt_grad_hook: %s",
+                        fn ? "the tensor has no gradient" : "no function");
+    dti_hook **at = &x->body->node->hooks, *hook = calloc(1, sizeof *hook);
+    if (!hook) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory for a hook");
+    while (*at) at = &(*at)->next;
+    *hook = (dti_hook){ .output = x->body->output, .fn = fn, .arg = arg };
+    *at = hook;
+    return DT_OK;
+}
+
+dt_tensor *dt_detach(dt_tensor *x)
+{
+    if (!dti_tensor_ok(x)) return NULL;
+    return dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+}

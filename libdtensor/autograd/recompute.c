@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
+ * through what that recorded. Leaves that the function finds by itself, as parameters, get their gradients there. */
+#include <stdlib.h>
+
+#include "autograd/classes.h"
+
+typedef struct recompute_state {
+    dt_fn fn;
+    void *arg;
+    int n;
+    dt_tensor *in[DTI_MAX_NODE_INPUTS];
+} recompute_state;
+
+static void release(dti_node *node)
+{
+    recompute_state *s = node->state;
+    for (int i = 0; i < s->n; i++) dti_tensor_destroy(s->in[i]);
+    free(s);
+    node->state = NULL;
+}
+
+/* The inputs again, those with gradients as leaves. */
+static bool make_leaves(const recompute_state *s, uint32_t wanted, dt_tensor **in)
+{
+    for (int i = 0; i < s->n; i++) {
+        in[i] = dt_detach(s->in[i]);
+        if (s->in[i] && !in[i]) return false;
+        if ((wanted >> i & 1) && !dt_require_grad(in[i])) return false;
+    }
+    return true;
+}
+
+static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
+{
+    const recompute_state *s = node->state;
+    dt_tensor *in[DTI_MAX_NODE_INPUTS] = { NULL };
+    if (!make_leaves(s, wanted, in)) return false;
+    dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
+    dt_tensor *y = s->fn(in, s->arg);
+    if (!y || dt_backward(y, grad[0])) return false;
+    for (int i = 0; i < s->n; i++)
+        if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
+    return true;
+}
+
+static const dti_node_class recompute_class = { "a recomputed function", backward, release, false };
+
+static dt_tensor *run(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in, unsigned flags)
+{
+    int scope = dt_scope_push(ctx, flags);
+    return scope ? dt_scope_pop(ctx, scope, fn(in, arg)) : NULL;
+}
+
+static dt_context *context_of(dt_tensor *const *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (in[i]) return in[i]->ctx;
+    return NULL;
+}
+
+/* A handle of its own: what the function returns may be one of its inputs, or pinned. */
+static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in, int n, dt_tensor *y)
+{
+    dt_tensor *out = dt_detach(y);
+    recompute_state *s = out ? calloc(1, sizeof *s) : NULL;
+    if (out && !s) dti_fail(ctx, DT_ERR_MEMORY, "no memory to record a function");
+    if (!s) return NULL;
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n };
+    for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
+    return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
+}
+
+dt_tensor *dt_recompute(dt_fn fn, void *arg, dt_tensor *const *in, int n)
+{
+    dt_context *ctx = in && n > 0 && n <= DTI_MAX_NODE_INPUTS ? context_of(in, n) : NULL;
+    if (!ctx || dti_failed(ctx)) return NULL;
+    if (!fn) return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: no function"), NULL;
+    bool records = ctx->recorder && !(dti_scope_flags(ctx) & DT_SCOPE_NO_GRAD);
+    dt_tensor *y = run(ctx, fn, arg, in, records ? DT_SCOPE_NO_GRAD : 0);
+    return y && records ? record(ctx, fn, arg, in, n, y) : y;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes: made, linked, released. Leaves, pins and borders are classes of their own; ops add theirs. */
+#include "autograd/tape.h"
+
+#include <stdlib.h>
+
+#include "autograd/classes.h"
+
+typedef struct tape_state {
+    int64_t next;                  /* number of the next node                                                      */
+    dti_node *unused;              /* to be freed                                                                  */
+    bool freeing;
+} tape_state;
+
+static tape_state *state_of(dt_context *ctx)
+{
+    return dti_context_layer(ctx, DTI_LAYER_TAPE, sizeof(tape_state), NULL);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+static void free_hooks(dti_hook *hook)
+{
+    while (hook) {
+        dti_hook *next = hook->next;
+        free(hook);
+        hook = next;
+    }
+}
+
+void dti_node_spend(dti_node *node)
+{
+    if (!node->spent && node->class->release) node->class->release(node);
+    node->spent = true;
+}
+
+static void free_node(dti_node *node)
+{
+    dti_node_spend(node);
+    for (int i = 0; i < node->in_count; i++) dti_node_release(node->in[i].node);
+    for (int r = 0; r < node->out_count; r++) dti_tensor_destroy(node->grad[r]);
+    free_hooks(node->hooks);
+    free(node);
+}
+
+/* A node may be the last to hold another, by an edge or by what it saved, and so on: these wait in a list, for chains
+ * are longer than the stack. */
+void dti_node_release(dti_node *node)
+{
+    if (!node || --node->references) return;
+    tape_state *tape = state_of(node->ctx);
+    node->next = tape->unused;
+    tape->unused = node;
+    if (tape->freeing) return;
+    tape->freeing = true;
+    while (tape->unused) {
+        dti_node *first = tape->unused;
+        tape->unused = first->next;
+        free_node(first);
+    }
+    tape->freeing = false;
+}
+
+static bool link(dti_node *node, dt_tensor *const *in, int n, dt_tensor *const *out, int m)
+{
+    for (int i = 0; i < n; i++) {
+        if (!in[i] || !in[i]->body || !in[i]->body->node) continue;
+        node->in[i] = (dti_edge){ in[i]->body->node, in[i]->body->output };
+        node->in[i].node->references++;
+    }
+    for (int r = 0; r < m; r++) {
+        dti_body *body = out[r] ? dti_tensor_body(out[r]) : NULL;
+        if (out[r] && !body) return false;
+        if (!body) continue;
+        body->node = node;
+        body->output = r;
+        node->references++;
+    }
+    return true;
+}
+
+bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, dt_tensor *const *in, int n,
+                     dt_tensor *const *out, int m)
+{
+    tape_state *tape = state_of(ctx);
+    dti_node *node = calloc(1, sizeof *node);
+    if (!node || !tape) {
+        dti_node failed = { .class = class, .state = state };
+        dti_fail(ctx, DT_ERR_MEMORY, "no memory to record %s", class->name);
+        if (class->release) class->release(&failed);
+        free(node);
+        return false;
+    }
+    *node = (dti_node){ .class = class, .ctx = ctx, .references = 1, .number = tape->next++, .in_count = n,
+                        .out_count = m, .state = state };
+    bool linked = link(node, in, n, out, m);
+    dti_node_release(node);        /* from now on what it made holds it                                            */
+    return linked;
+}
+
+static bool has_gradient(const dt_tensor *x) { return x && x->body && x->body->node; }
+
+static bool records(const dt_tensor *x)
+{
+    return has_gradient(x) && !(dti_scope_flags(x->ctx) & DT_SCOPE_NO_GRAD);
+}
+
+bool dti_tape_records(dt_tensor *const *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (records(in[i])) return true;
+    return false;
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+dt_tensor *dti_tape_save(dt_tensor *x) { return x ? dti_tensor_hide(dti_tensor_share(x)) : NULL; }
+
+dt_tensor *dti_tape_save_own(dt_tensor *x)
+{
+    if (!x) return NULL;
+    return dti_tensor_hide(dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL));
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+
+static void leaf_release(dti_node *node)
+{
+    dti_tensor_destroy(node->state);
+    node->state = NULL;
+}
+
+/* Its gradient stays, and grows with every backward. */
+static bool leaf_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
+{
+    dt_tensor *before = node->state;
+    (void)wanted;
+    (void)in_grad;
+    if (!grad[0]) return true;
+    dt_tensor *sum = before ? dti_gradient_add(before, grad[0]) : dti_tensor_share(grad[0]);
+    if (!sum) return false;
+    dti_tensor_destroy(before);
+    node->state = dti_tensor_hide(sum);
+    return true;
+}
+
+const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release, true };
+
+/* ---- pins -------------------------------------------------------------------------------------------------------- */
+
+typedef struct pin_state { const dt_spec *source, *target; uint32_t named; } pin_state;
+
+static void state_release(dti_node *node)
+{
+    free(node->state);
+    node->state = NULL;
+}
+
+static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
+{
+    const pin_state *pin = node->state;
+    if (!grad[0] || !(wanted & 1)) return true;
+    in_grad[0] = dti_gradient_through(grad[0], pin->source, pin->target, pin->named);
+    return in_grad[0] != NULL;
+}
+
+static const dti_node_class pin_class = { "redistribute", pin_backward, state_release, true };
+
+static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
+{
+    pin_state *pin = malloc(sizeof *pin);
+    if (!pin) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory to record a redistribution"), false;
+    *pin = (pin_state){ x->spec, y->spec, named };
+    return dti_tape_record(x->ctx, &pin_class, pin, &x, 1, &y, 1);
+}
+
+/* ---- borders ----------------------------------------------------------------------------------------------------- */
+
+typedef struct border_state { const dt_spec *source, *stated; bool to_local; } border_state;
+
+/* The parts of one tensor as another, of the same bytes here. */
+static dt_tensor *relabel(dt_tensor *x, const dt_spec *spec)
+{
+    return x ? dti_tensor_new(spec, x->storage ? dti_storage_retain(x->storage) : NULL) : NULL;
+}
+
+static bool border_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
+{
+    const border_state *border = node->state;
+    if (!grad[0] || !(wanted & 1)) return true;
+    if (border->to_local) in_grad[0] = relabel(dti_tensor_to(grad[0], border->source), border->stated);
+    else in_grad[0] = relabel(dti_tensor_to(grad[0], border->stated), border->source);
+    return in_grad[0] != NULL;
+}
+
+static const dti_node_class border_class = { "local", border_backward, state_release, true };
+
+/* Of two specs the one on a mesh of one rank is the local tensor's. */
+static bool crossed(dt_tensor *x, dt_tensor *y, const dt_spec *grad)
+{
+    border_state *border = malloc(sizeof *border);
+    bool to_local = grad->mesh == x->spec->mesh;
+    if (!border) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory to record a local part"), false;
+    *border = (border_state){ to_local ? y->spec : x->spec, grad, to_local };
+    return dti_tape_record(x->ctx, &border_class, border, &x, 1, &y, 1);
+}
+
+const dti_recorder dti_tape_recorder = { records, pinned, crossed, dti_node_release };

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tape: what made a value, so that gradients can go back. It knows functions, no ops: a node is a class with a
+ * backward function, edges to the nodes that made its inputs, and whatever state the class keeps. Nodes live as long as
+ * a value made by them or by a later node lives; what they saved goes when backward has passed them.
+ *
+ * Nodes are numbered as they are made, and backward goes through those that the seed reaches from the last to the
+ * first: the same order on every rank. The gradients of one output are summed before its node is asked. */
+#ifndef DTI_TAPE_H
+#define DTI_TAPE_H
+
+#include <dtensor/autograd.h>
+
+#include "tensor/tensor.h"
+
+enum { DTI_MAX_NODE_INPUTS = 16, DTI_MAX_NODE_OUTPUTS = 8 };
+
+typedef struct dti_node dti_node;
+
+typedef struct dti_node_class {
+    const char *name;
+    /* in_grad[i] = the gradient of input i, for the inputs of the mask, of the outputs' gradients (NULL: zero); in the
+     * innermost scope. NULL in_grad: it is zero. false: the error. */
+    bool (*backward)(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad);
+    void (*release)(dti_node *node); /* give up its state; once                                                    */
+    bool again;                    /* it saves no tensors, so backward may pass as often as it likes               */
+} dti_node_class;
+
+typedef struct dti_edge { dti_node *node; int output; } dti_edge; /* node NULL: has no gradient                    */
+typedef struct dti_hook { struct dti_hook *next; int output; dt_grad_fn fn; void *arg; } dti_hook;
+
+struct dti_node {
+    const dti_node_class *class;
+    dt_context *ctx;
+    int references;
+    bool spent;                    /* backward has passed, and what was saved is gone                              */
+    int64_t number;
+    int in_count, out_count;
+    dti_edge in[DTI_MAX_NODE_INPUTS];
+    dt_tensor *grad[DTI_MAX_NODE_OUTPUTS]; /* summed so far, during backward                                       */
+    dti_hook *hooks;
+    dti_node *next;                /* in the list that is being worked on                                          */
+    bool listed;
+    void *state;                   /* of the class                                                                 */
+};
+
+/* Would a function of these tensors be recorded: has one a gradient, outside a no-grad scope? */
+bool dti_tape_records(dt_tensor *const *in, int n);
+/* Record that a node of this class made out of in. state belongs to the node, on failure too. false: the error. */
+bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, dt_tensor *const *in, int n,
+                     dt_tensor *const *out, int m);
+/* A value kept by the tape: a hidden handle that shares the copies of x; or, own, one that knows no node, for a node's
+ * own results. NULL for NULL, and on failure. */
+dt_tensor *dti_tape_save(dt_tensor *x);
+dt_tensor *dti_tape_save_own(dt_tensor *x);
+
+/* ---- gradients (gradient.c) -------------------------------------------------------------------------------------- */
+
+/* The sum of two gradients of one value, in the innermost scope: P along mesh dims where either is, else S where either
+ * is, else R. NULL: the error. */
+dt_tensor *dti_gradient_add(dt_tensor *a, dt_tensor *b);
+/* A gradient as it comes back through a redistribution from source to target (design, law five): along mesh dims that
+ * are named, S where the source is S, as it is where both are P, else R; along others S where the source is S, else as
+ * it is. NULL: the error. */
+dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt_spec *target, uint32_t named);
+
+#endif

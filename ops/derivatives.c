@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ops that gradients are made of, and that are of little use elsewhere. They are rows like all others. */
+#include "core/pen.h"
+#include "ops/cpu/kernels.h"
+#include "ops/gradients.h"
+#include "ops/map.h"
+#include "ops/tables.h"
+
+/* ---- slopes: linear in the gradient ------------------------------------------------------------------------------ */
+
+static const dti_map_row gelu_slope = {
+    { .head = "gelu_slope(g, x)", .rule = "..., ... -> ...", .polynomial = "g", .dtypes = "ff->f",
+      .kernel = dti_cpu_map, .doc = "g times the derivative of gelu at x" },
+    .map = DTI_MAP_GELU_SLOPE,
+};
+static const dti_map_row gelu_tanh_slope = {
+    { .head = "gelu_tanh_slope(g, x)", .rule = "..., ... -> ...", .polynomial = "g", .dtypes = "ff->f",
+      .kernel = dti_cpu_map, .doc = "g times the derivative of gelu_tanh at x" },
+    .map = DTI_MAP_GELU_TANH_SLOPE,
+};
+static const dti_map_row silu_slope = {
+    { .head = "silu_slope(g, x)", .rule = "..., ... -> ...", .polynomial = "g", .dtypes = "ff->f",
+      .kernel = dti_cpu_map, .doc = "g times the derivative of silu at x" },
+    .map = DTI_MAP_SILU_SLOPE,
+};
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+static int64_t elements(const dt_shape *shape)
+{
+    int64_t n = 1;
+    for (int d = 0; d < shape->n; d++) n *= shape->dim[d];
+    return n;
+}
+
+/* Each element of the first operand meets as many numbers of the second as one of its dims has. */
+static int64_t nt_flops(const void *attributes, const dt_shape *in, int n)
+{
+    (void)attributes;
+    (void)n;
+    return in[1].n < 2 ? 0 : 2 * elements(&in[0]) * in[1].dim[in[1].n - 2];
+}
+
+static int64_t last_flops(const void *attributes, const dt_shape *in, int n)
+{
+    (void)attributes;
+    (void)n;
+    return in[1].n < 1 ? 0 : 2 * elements(&in[0]) * in[1].dim[in[1].n - 1];
+}
+
+/* Rows are reduced: their dims are letters of both operands, a, b, c.. before n and k. */
+static dt_status derive_weight(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
+{
+    dti_pen pen = { out->rule, sizeof out->rule, 0 };
+    (void)attributes;
+    if (n < 2 || shapes[0].n < 1 || shapes[0].n != shapes[1].n)
+        return dt_context_fail(ctx, DT_ERR_SHAPE, "linear_weight: expected as many dims, at least 1, got %d and %d",
+                               shapes[0].n, n < 2 ? -1 : shapes[1].n);
+    for (int d = 0; d + 1 < shapes[0].n; d++) dti_put(&pen, "%c ", 'a' + d);
+    dti_put(&pen, "n, ");
+    for (int d = 0; d + 1 < shapes[0].n; d++) dti_put(&pen, "%c ", 'a' + d);
+    dti_put(&pen, "k -> n k");
+    return DT_OK;
+}
+
+static const dt_op matmul_nt = {
+    .head = "matmul_nt(a, b)", .rule = "... m k, ... n k -> ... m n", .polynomial = "a b", .kernel = dti_cpu_matmul_nt,
+    .flops = nt_flops, .gradient = NULL, .doc = "a times b transposed",
+};
+static const dt_op matmul_tn = {
+    .head = "matmul_tn(a, b)", .rule = "... k m, ... k n -> ... m n", .polynomial = "a b", .kernel = dti_cpu_matmul_tn,
+    .flops = last_flops, .doc = "a transposed times b",
+};
+static const dt_op linear_input = {
+    .head = "linear_input(g, w)", .rule = "... n, n k -> ... k", .polynomial = "g w", .kernel = dti_cpu_linear_input,
+    .flops = last_flops, .doc = "the gradient of linear's x",
+};
+static const dt_op linear_weight = {
+    .head = "linear_weight(g, x)", .polynomial = "g x", .derive = derive_weight, .kernel = dti_cpu_linear_weight,
+    .flops = last_flops, .doc = "the gradient of linear's w",
+};
+
+/* ---- dims -------------------------------------------------------------------------------------------------------- */
+
+static bool is_among(const dt_shape *dims, int d)
+{
+    for (int i = 0; i < dims->n; i++)
+        if (dims->dim[i] == d) return true;
+    return false;
+}
+
+/* "a b -> a B b": letters A, B, C.. of size 1 are new. */
+static dt_status derive_unsqueeze(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
+                                  dt_derived *out)
+{
+    const dt_shape *dims = attributes;
+    dti_pen pen = { out->rule, sizeof out->rule, 0 };
+    int all = shapes[0].n + dims->n, old = 0;
+    (void)n;
+    if (dims->n < 0 || all > DT_MAX_DIMS)
+        return dt_context_fail(ctx, DT_ERR_SHAPE, "unsqueeze: expected at most %d dims, got %d", DT_MAX_DIMS, all);
+    for (int d = 0; d < shapes[0].n; d++) dti_put(&pen, "%c ", 'a' + d);
+    dti_put(&pen, "->");
+    for (int d = 0; d < all; d++) {
+        bool put_in = is_among(dims, d);
+        dti_put(&pen, " %c", put_in ? 'A' + d : 'a' + old);
+        old += !put_in;
+        if (!put_in) continue;
+        out->size[out->size_count].letter = (char)('A' + d);
+        out->size[out->size_count++].size = 1;
+    }
+    if (old == shapes[0].n) return DT_OK;
+    return dt_context_fail(ctx, DT_ERR_ARG, "unsqueeze: expected different dims in 0 .. %d", all - 1);
+}
+
+static const dt_attribute new_dims[] = { { "dims", DT_ATTRIBUTE_SHAPE, 0 } };
+
+static const dt_op unsqueeze = {
+    .head = "unsqueeze(x)", .polynomial = "x, rising", .derive = derive_unsqueeze, .attributes = new_dims,
+    .attribute_count = DT_COUNT(new_dims), .attribute_bytes = sizeof(dt_shape), .kernel = dti_cpu_view,
+    .gradient = NULL, .doc = "dims of size 1 put in, which are then these of the result",
+};
+
+const dt_op *const dti_ops_derivatives[] = {
+    &gelu_slope.op, &gelu_tanh_slope.op, &silu_slope.op, &matmul_nt, &matmul_tn, &linear_input, &linear_weight,
+    &unsqueeze, NULL,
+};
+
+/* ---- fronts ------------------------------------------------------------------------------------------------------ */
+
+static dt_tensor *of_two(const dt_op *op, dt_tensor *x, dt_tensor *y)
+{
+    return dt_apply(op, (dt_tensor *[]){ x, y }, 2, NULL);
+}
+
+dt_tensor *dti_gelu_slope(dt_tensor *g, dt_tensor *x) { return of_two(&gelu_slope.op, g, x); }
+dt_tensor *dti_gelu_tanh_slope(dt_tensor *g, dt_tensor *x) { return of_two(&gelu_tanh_slope.op, g, x); }
+dt_tensor *dti_silu_slope(dt_tensor *g, dt_tensor *x) { return of_two(&silu_slope.op, g, x); }
+dt_tensor *dti_matmul_nt(dt_tensor *a, dt_tensor *b) { return of_two(&matmul_nt, a, b); }
+dt_tensor *dti_matmul_tn(dt_tensor *a, dt_tensor *b) { return of_two(&matmul_tn, a, b); }
+dt_tensor *dti_linear_input(dt_tensor *g, dt_tensor *w) { return of_two(&linear_input, g, w); }
+dt_tensor *dti_linear_weight(dt_tensor *g, dt_tensor *x) { return of_two(&linear_weight, g, x); }
+
+dt_tensor *dti_unsqueeze(dt_tensor *x, dt_dims dims)
+{
+    dt_shape list = { .n = dims.n };
+    for (int i = 0; i < dims.n; i++) list.dim[i] = dims.dim[i];
+    return dt_apply(&unsqueeze, &x, 1, &list);
+}
+
+dt_tensor *dti_number_like(dt_tensor *x, double value)
+{
+    if (!x) return NULL;
+    const dt_spec *like = dt_tensor_spec(x);
+    const dt_spec *spec = dt_spec_create(dt_spec_mesh(like), dt_spec_dtype(like), DT_SCALAR, NULL);
+    return spec ? dt_full(spec, value) : NULL;
+}

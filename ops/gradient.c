@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls of ops on the tape: what is saved of them, and the way back of their gradients. The row's gradient computes;
+ * here its results are summed over dims that were stretched, and brought back to where the operand was split. */
+#include "ops/gradient.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <dtensor/ops.h>
+
+typedef struct op_state {
+    const dti_dispatch *dispatch;
+    dti_attributes attributes;
+    dt_tensor *in[DT_MAX_OPERANDS], *out[DT_MAX_RESULTS];
+} op_state;
+
+/* ---- what is saved ----------------------------------------------------------------------------------------------- */
+
+/* Of the largest part: what is chosen by it is chosen alike on every rank. */
+static int64_t part_bytes(const dt_spec *spec)
+{
+    int64_t bytes = (int64_t)dt_dtype_bytes(dt_spec_dtype(spec));
+    for (int f = 0; f < spec->form.factor_first[spec->form.dim_count]; f++) {
+        int pieces = dti_form_pieces(&spec->form, spec->mesh, f);
+        bytes *= (spec->form.size[f] + pieces - 1) / pieces;
+    }
+    return bytes;
+}
+
+static bool is_leaf(const dt_tensor *x) { return x->body && x->body->node && x->body->node->in_count == 0; }
+
+/* Of a source and the copy that was used: what costs fewer bytes beyond what lives anyway; the copy where they are
+ * equal. */
+static dt_tensor *cheaper(dt_tensor *source, dt_tensor *copy)
+{
+    if (source == copy) return source;
+    if (dti_scope_flags(source->ctx) & DT_SCOPE_KEEP_GATHERED) return copy;
+    return is_leaf(source) || part_bytes(source->spec) < part_bytes(copy->spec) ? source : copy;
+}
+
+static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_tensor *const *out)
+{
+    const dti_rule *rule = s->dispatch->rule;
+    uint32_t saved = dti_rule_saves(rule);
+    for (int i = 0; i < s->dispatch->n; i++)
+        if ((saved >> i & 1) && in[i]) s->in[i] = dti_tape_save(cheaper(in[i], used[i]));
+    for (int r = 0; r < s->dispatch->result_count; r++)
+        if (rule->saves_result || r >= dti_rule_results(rule)) s->out[r] = dti_tape_save_own(out[r]);
+}
+
+static void release(dti_node *node)
+{
+    op_state *s = node->state;
+    for (int i = 0; s && i < DT_MAX_OPERANDS; i++) dti_tensor_destroy(s->in[i]);
+    for (int r = 0; s && r < DT_MAX_RESULTS; r++) dti_tensor_destroy(s->out[r]);
+    free(s);
+    node->state = NULL;
+}
+
+/* ---- the way back ------------------------------------------------------------------------------------------------ */
+
+static bool same_shape(const dt_shape *a, const dt_shape *b)
+{
+    return a->n == b->n && memcmp(a->dim, b->dim, (size_t)a->n * sizeof a->dim[0]) == 0;
+}
+
+/* Sum over leading dims that the operand lacks, then over those where it has one element. */
+static dt_tensor *unstretched(dt_tensor *grad, const dt_shape *shape)
+{
+    dt_dims leading = { 0 }, single = { 0 };
+    for (int d = 0; d < grad->spec->shape.n - shape->n; d++) leading.dim[leading.n++] = d;
+    if (leading.n) grad = dt_sum(grad, leading, false);
+    for (int d = 0; grad && d < shape->n; d++)
+        if (shape->dim[d] == 1 && grad->spec->shape.dim[d] != 1) single.dim[single.n++] = d;
+    return grad && single.n ? dt_sum(grad, single, true) : grad;
+}
+
+static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
+{
+    const dt_spec *in = d->in[i];
+    dt_tensor *g = unstretched(*grad, &in->shape);
+    if (g && (!same_shape(&g->spec->shape, &in->shape) || dt_spec_dtype(g->spec) != dt_spec_dtype(in))) {
+        dti_fail(g->ctx, DT_ERR_STATE, "%s: the gradient of %s %s is %s", dti_rule_op(d->rule), in->text,
+                 dti_rule_name(d->rule, i), g->spec->text);
+        return false;
+    }
+    *grad = g ? dti_gradient_through(g, in, d->used[i], 0) : NULL;
+    return *grad != NULL;
+}
+
+static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
+{
+    op_state *s = node->state;
+    const dti_dispatch *d = s->dispatch;
+    dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes.values, .in_count = d->n,
+                      .out_count = d->result_count };
+    for (int i = 0; i < d->n; i++) {
+        g.in[i] = s->in[i];
+        g.in_spec[i] = d->in[i];
+        g.in_shape[i] = d->in[i] ? d->in[i]->shape : (dt_shape){ .n = -1 };
+        g.wanted[i] = wanted >> i & 1;
+    }
+    for (int r = 0; r < d->result_count; r++) {
+        g.out[r] = s->out[r];
+        g.out_grad[r] = grad[r];
+    }
+    dt_status status = d->op->gradient(&g);
+    if (status && !dti_failed(node->ctx)) dti_fail(node->ctx, status, "%s: its gradient failed", dti_rule_op(d->rule));
+    for (int i = 0; i < d->n && !dti_failed(node->ctx); i++) {
+        if (!g.wanted[i] || !g.in_grad[i]) continue;
+        if (!bring_back(d, i, &g.in_grad[i])) return false;
+        in_grad[i] = g.in_grad[i];
+    }
+    return !dti_failed(node->ctx);
+}
+
+static const dti_node_class op_class = { "an op", backward, release, false };
+
+/* ---- front ------------------------------------------------------------------------------------------------------- */
+
+static bool any_float(const dti_dispatch *d)
+{
+    for (int r = 0; r < dti_rule_results(d->rule); r++)
+        if (dt_spec_dtype(d->result[r]) <= DT_F16) return true;
+    return false;
+}
+
+bool dti_op_record(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *in,
+                   dt_tensor *const *used, dt_tensor *const *out)
+{
+    if (!ctx->recorder || !dti_tape_records(in, d->n)) return true;
+    if (!d->op->gradient && !any_float(d)) return true;
+    if (!d->op->gradient)
+        return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no gradient; see dt_detach", d->op->head), false;
+    op_state *s = calloc(1, sizeof *s);
+    if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to record it", d->op->head), false;
+    s->dispatch = d;
+    s->attributes = *attributes;
+    save(s, in, used, out);
+    return dti_tape_record(ctx, &op_class, s, in, d->n, out, d->result_count);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of the library's rows, as ops, and the ops that only gradients need. */
+#ifndef DTI_OPS_GRADIENTS_H
+#define DTI_OPS_GRADIENTS_H
+
+#include <dtensor/ops.h>
+
+#include "ops/attributes.h"
+
+/* ---- element by element (elementwise_gradient.c) ----------------------------------------------------------------- */
+
+dt_status dti_grad_add(dt_gradient *g);
+dt_status dti_grad_sub(dt_gradient *g);
+dt_status dti_grad_mul(dt_gradient *g);
+dt_status dti_grad_div(dt_gradient *g);
+dt_status dti_grad_pow(dt_gradient *g);
+dt_status dti_grad_same(dt_gradient *g);   /* that of the result                                                   */
+dt_status dti_grad_mul_scalar(dt_gradient *g);
+dt_status dti_grad_div_scalar(dt_gradient *g);
+dt_status dti_grad_pow_scalar(dt_gradient *g);
+dt_status dti_grad_neg(dt_gradient *g);
+dt_status dti_grad_abs(dt_gradient *g);
+dt_status dti_grad_exp(dt_gradient *g);
+dt_status dti_grad_log(dt_gradient *g);
+dt_status dti_grad_sqrt(dt_gradient *g);
+dt_status dti_grad_rsqrt(dt_gradient *g);
+dt_status dti_grad_sin(dt_gradient *g);
+dt_status dti_grad_cos(dt_gradient *g);
+dt_status dti_grad_tanh(dt_gradient *g);
+dt_status dti_grad_sigmoid(dt_gradient *g);
+dt_status dti_grad_relu(dt_gradient *g);
+dt_status dti_grad_gelu(dt_gradient *g);
+dt_status dti_grad_gelu_tanh(dt_gradient *g);
+dt_status dti_grad_silu(dt_gradient *g);
+dt_status dti_grad_swiglu(dt_gradient *g);
+dt_status dti_grad_where(dt_gradient *g);
+dt_status dti_grad_clamp(dt_gradient *g);
+dt_status dti_grad_masked_fill(dt_gradient *g);
+dt_status dti_grad_cast(dt_gradient *g);
+
+/* ---- over dims (reduce_gradient.c) ------------------------------------------------------------------------------- */
+
+dt_status dti_grad_sum(dt_gradient *g);
+dt_status dti_grad_mean(dt_gradient *g);
+dt_status dti_grad_extreme(dt_gradient *g); /* of max and min: shared evenly among ties                            */
+dt_status dti_grad_prod(dt_gradient *g);
+dt_status dti_grad_logsumexp(dt_gradient *g);
+dt_status dti_grad_var(dt_gradient *g);
+dt_status dti_grad_norm(dt_gradient *g);
+
+/* ---- products (matmul_gradient.c) -------------------------------------------------------------------------------- */
+
+dt_status dti_grad_matmul(dt_gradient *g);
+dt_status dti_grad_linear(dt_gradient *g);
+dt_status dti_grad_addmm(dt_gradient *g);
+
+/* ---- ops of their own (derivatives.c) ---------------------------------------------------------------------------- */
+
+dt_tensor *dti_gelu_slope(dt_tensor *g, dt_tensor *x); /* g times the derivative at x                               */
+dt_tensor *dti_gelu_tanh_slope(dt_tensor *g, dt_tensor *x);
+dt_tensor *dti_silu_slope(dt_tensor *g, dt_tensor *x);
+dt_tensor *dti_matmul_nt(dt_tensor *a, dt_tensor *b);  /* [.. m,k] [.. n,k] -> [.. m,n]                             */
+dt_tensor *dti_matmul_tn(dt_tensor *a, dt_tensor *b);  /* [.. k,m] [.. k,n] -> [.. m,n]                             */
+dt_tensor *dti_linear_input(dt_tensor *g, dt_tensor *w);  /* [.. n] [n,k] -> [.. k]                                 */
+dt_tensor *dti_linear_weight(dt_tensor *g, dt_tensor *x); /* [.. n] [.. k] -> [n,k]                                 */
+/* Dims of size 1 put in, so that they are these of the result, ascending. */
+dt_tensor *dti_unsqueeze(dt_tensor *x, dt_dims dims);
+/* A number with the dtype and mesh of x, whole. */
+dt_tensor *dti_number_like(dt_tensor *x, double value);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tape: gradients of redistributions and borders, sums of gradients, what is kept and when it goes. Ops are rows of
+ * the test's own. */
+#include <stdio.h>
+#include <string.h>
+
+#include <dtensor/dtensor.h>
+#include <dtensor/op.h>
+
+#include "errors.h"
+
+static void launch(int ranks, dt_rank_fn fn, void *arg)
+{
+    char error[512] = "";
+    dt_status status = dt_launch_threads(ranks, fn, arg, error, sizeof error);
+    expect(status == DT_OK, "%d ranks: %s", ranks, error);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static int64_t count_of(const dt_part *part)
+{
+    int64_t n = 1;
+    for (int d = 0; d < part->shape.n; d++) n *= part->shape.dim[d];
+    return n;
+}
+
+static dt_status plus_kernel(const dt_call *call)
+{
+    const double *x = call->in[0].data, *y = call->in[1].data;
+    double *out = call->out[0].data;
+    for (int64_t i = 0; i < count_of(&call->out[0]); i++) out[i] = x[i] + y[i];
+    return DT_OK;
+}
+
+static dt_status times_kernel(const dt_call *call)
+{
+    const double *x = call->in[0].data, *y = call->in[1].data;
+    double *out = call->out[0].data;
+    for (int64_t i = 0; i < count_of(&call->out[0]); i++) out[i] = x[i] * y[i];
+    return DT_OK;
+}
+
+static dt_tensor *times(dt_tensor *x, dt_tensor *y);
+
+static dt_status plus_gradient(dt_gradient *g)
+{
+    g->in_grad[0] = g->in_grad[1] = g->out_grad[0];
+    return DT_OK;
+}
+
+static dt_status times_gradient(dt_gradient *g)
+{
+    if (g->wanted[0]) g->in_grad[0] = times(g->out_grad[0], g->in[1]);
+    if (g->wanted[1]) g->in_grad[1] = times(g->out_grad[0], g->in[0]);
+    return DT_OK;
+}
+
+static const dt_op plus_row = { .head = "plus(x, y)", .rule = "..., ... -> ...", .polynomial = "x + y, rising",
+                                .kernel = plus_kernel, .gradient = plus_gradient };
+static const dt_op times_row = { .head = "times(x, y)", .rule = "..., ... -> ...", .polynomial = "x y",
+                                 .kernel = times_kernel, .gradient = times_gradient };
+static const dt_op dead_end = { .head = "dead_end(x, y)", .rule = "..., ... -> ...", .polynomial = "x y",
+                                .kernel = times_kernel };
+
+static dt_tensor *plus(dt_tensor *x, dt_tensor *y) { return dt_apply(&plus_row, (dt_tensor *[]){ x, y }, 2, NULL); }
+static dt_tensor *times(dt_tensor *x, dt_tensor *y) { return dt_apply(&times_row, (dt_tensor *[]){ x, y }, 2, NULL); }
+
+/* ---- helpers ----------------------------------------------------------------------------------------------------- */
+
+static dt_tensor *leaf(dt_mesh *mesh, const char *spec)
+{
+    return dt_require_grad(dt_rand(dt_spec_parse(mesh, spec), 7));
+}
+
+static int64_t calls(dt_mesh *mesh)
+{
+    dt_counters counters = dt_mesh_counters(mesh, NULL);
+    int64_t n = 0;
+    for (int kind = 0; kind < DT_COMM_KIND_COUNT; kind++) n += counters.calls[kind];
+    return n;
+}
+
+static int64_t calls_of(dt_mesh *mesh, dt_comm_kind kind) { return dt_mesh_counters(mesh, NULL).calls[kind]; }
+
+static void expect_placed(dt_tensor *x, const char *placements)
+{
+    expect(x && dt_spec_has(dt_tensor_spec(x), placements), "%s, expected %s",
+           x ? dt_spec_text(dt_tensor_spec(x)) : "nothing", placements);
+}
+
+/* Is every element the same number? Collective. */
+static void expect_all(dt_tensor *x, double value)
+{
+    if (!expect(x, "a tensor of %g", value)) return;
+    dt_tensor *same = dt_full(dt_tensor_spec(x), value);
+    expect(dt_tensor_close(x, same, 1e-12, 0), "%s is not all %g", dt_spec_text(dt_tensor_spec(x)), value);
+}
+
+/* ---- redistributions --------------------------------------------------------------------------------------------- */
+
+static const struct moved {
+    const char *source, *target, *seed, *gradient;
+    dt_comm_kind kind;             /* forward                                                                      */
+    int backward;                  /* calls                                                                        */
+} moved[] = {
+    { "f64[13,3]@x:S(0)", "", "", "x:S(0)", DT_COMM_ALL_GATHER, 0 },
+    { "f64[3,14]@x:S(1)", "", "", "x:S(1)", DT_COMM_ALL_GATHER, 0 },
+    { "f64[13,3]", "x:S(0)", "x:S(0)", "x:R", DT_COMM_LOCAL, 1 },
+    { "f64[12,3]@x:P", "", "", "x:R", DT_COMM_ALL_REDUCE, 0 },
+    { "f64[12,3]@x:P", "x:S(0)", "x:S(0)", "x:R", DT_COMM_REDUCE_SCATTER, 1 },
+    { "f64[12,3]@x:P", "x:P", "x:P", "x:P", DT_COMM_LOCAL, 0 },
+    { "f64[12,3]@x:P", "x:P", "", "x:R", DT_COMM_LOCAL, 0 },
+    { "f64[12,3]", "x:P", "", "x:R", DT_COMM_LOCAL, 0 },
+    { "f64[12,3]", "", "x:P", "x:R", DT_COMM_LOCAL, 1 },
+    { "f64[12,3]", "*", "x:P", "x:P", DT_COMM_LOCAL, 0 },
+    { "f64[12,3]@x:S(0)", "*", "x:P", "x:S(0)", DT_COMM_LOCAL, 1 },
+    { "f64[8,8]@x:S(0)", "x:S(1)", "x:S(1)", "x:S(0)", DT_COMM_ALL_TO_ALL, 1 },
+};
+
+static dt_status redistributed(dt_context *ctx, void *arg)
+{
+    const struct moved *m = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, m->source);
+    int64_t before = calls(mesh);
+    dt_tensor *y = dt_redistribute(x, m->target);
+    expect(calls(mesh) - before == (m->kind != DT_COMM_LOCAL), "%s to %s: calls forward", m->source, m->target);
+    if (m->kind != DT_COMM_LOCAL) expect(calls_of(mesh, m->kind) == 1, "%s to %s: kind", m->source, m->target);
+    dt_tensor *seed = dt_full(dt_spec_replace(dt_tensor_spec(x), m->seed), 1);
+    before = calls(mesh);
+    expect(dt_backward(y, seed) == DT_OK, "%s", dt_context_error(ctx));
+    expect(calls(mesh) - before == m->backward, "%s to %s: %lld calls backward", m->source, m->target,
+           (long long)(calls(mesh) - before));
+    expect_placed(dt_grad(x), m->gradient);
+    expect_all(dt_grad(x), 1);
+    return dt_context_status(ctx);
+}
+
+static void gradients_of_redistributions(void)
+{
+    for (int i = 0; i < DT_COUNT(moved); i++) launch(4, redistributed, (void *)(uintptr_t)&moved[i]);
+}
+
+/* Started early and waited for: the same. To another mesh: back to the first. */
+static dt_status other_ways(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x,y=2"), *flat = dt_mesh_flatten(mesh, "x,y", "all");
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)");
+    dt_tensor *y = dt_work_wait(dt_redistribute_start(x, "x:R,*"));
+    expect(dt_backward(y, dt_full(dt_tensor_spec(y), 1)) == DT_OK, "%s", dt_context_error(ctx));
+    expect_placed(dt_grad(x), "x:S(0)");
+    dt_tensor *z = dt_redistribute_to(x, flat, "all:S(1)");
+    expect(dt_backward(z, dt_full(dt_tensor_spec(z), 2)) == DT_OK, "%s", dt_context_error(ctx));
+    expect_placed(dt_grad(x), "x:S(0)");
+    expect_all(dt_grad(x), 3);
+    return dt_context_status(ctx);
+}
+
+static void gradients_of_other_redistributions(void) { launch(4, other_ways, NULL); }
+
+/* ---- pins -------------------------------------------------------------------------------------------------------- */
+
+/* Three users of one gathered tensor: one gather forward, one reduction backward. */
+static dt_status one_pin(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)"), *part = dt_rand(dt_spec_parse(mesh, "f64[8,4]@x:P"), 3);
+    dt_tensor *a = dt_redistribute(x, "x:R"), *b = dt_redistribute(x, ""), *c = dt_redistribute(a, "x:R");
+    expect(calls_of(mesh, DT_COMM_ALL_GATHER) == 1, "%lld gathers", (long long)calls_of(mesh, DT_COMM_ALL_GATHER));
+    dt_tensor *y = plus(plus(times(a, part), times(b, part)), times(c, part));
+    expect_placed(y, "x:P");
+    expect(dt_backward(y, dt_full(dt_spec_parse(mesh, "f64[8,4]"), 1)) == DT_OK, "%s", dt_context_error(ctx));
+    expect(calls_of(mesh, DT_COMM_REDUCE_SCATTER) == 1 && calls(mesh) == 2, "one sum for all: %lld, %lld calls",
+           (long long)calls_of(mesh, DT_COMM_REDUCE_SCATTER), (long long)calls(mesh));
+    expect_placed(dt_grad(x), "x:S(0)");
+    expect(dt_tensor_close(dt_grad(x), plus(plus(part, part), part), 1e-12, 0), "three times the factor");
+    return dt_context_status(ctx);
+}
+
+static void pins_of_one_tensor_are_one(void) { launch(4, one_pin, NULL); }
+
+/* ---- borders ----------------------------------------------------------------------------------------------------- */
+
+static const struct border { const char *spec, *grad; double value; const char *placed; } borders[] = {
+    { "f64[8,4]@x:S(0)", "x:S(0)", 1, "x:S(0)" },
+    { "f64[8,4]", "", 1, "x:R" },
+    { "f64[8,4]", "x:P", 4, "x:P" },           /* each rank did a part of it: four ones add up                      */
+};
+
+static dt_status to_local(dt_context *ctx, void *arg)
+{
+    const struct border *b = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, b->spec), *local = dt_to_local(x, b->grad);
+    expect(dt_backward(local, dt_full(dt_tensor_spec(local), 1)) == DT_OK, "%s", dt_context_error(ctx));
+    expect_placed(dt_grad(x), b->placed);
+    expect_all(dt_grad(x), b->value);
+    return dt_context_status(ctx);
+}
+
+static dt_status from_local(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *whole = dt_rand(dt_spec_parse(mesh, "f64[8,4]@x:S(0)"), 1);
+    dt_tensor *local = dt_require_grad(dt_detach(dt_to_local(whole, "x:S(0)")));
+    dt_tensor *x = dt_from_local(local, dt_tensor_spec(whole), "x:S(0)");
+    expect(dt_backward(x, dt_full(dt_spec_parse(mesh, "f64[8,4]"), 2)) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_tensor_size(dt_grad(local), 0) == 2, "its own rows");
+    expect_all(dt_grad(local), 2);
+    return dt_context_status(ctx);
+}
+
+static void gradients_across_borders(void)
+{
+    for (int i = 0; i < DT_COUNT(borders); i++) launch(4, to_local, (void *)(uintptr_t)&borders[i]);
+    launch(4, from_local, NULL);
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+static dt_status sums(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)"), *w = leaf(mesh, "f64[8,4]@x:S(0)");
+    dt_tensor *y = plus(times(x, w), times(x, x));
+    expect(dt_backward(y, dt_full(dt_tensor_spec(y), 1)) == DT_OK, "%s", dt_context_error(ctx));
+    expect(calls(mesh) == 0, "nothing moves");
+    expect(dt_tensor_close(dt_grad(x), plus(w, plus(x, x)), 1e-12, 0), "w + 2 x");
+    expect(dt_tensor_close(dt_grad(w), x, 1e-12, 0), "x");
+    y = plus(x, x);                            /* a second graph adds to the leaf                                   */
+    expect(dt_backward(y, dt_full(dt_tensor_spec(y), 1)) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_tensor_close(dt_grad(x), plus(plus(w, plus(x, x)), dt_full(dt_tensor_spec(x), 2)), 1e-12, 0), "and 2");
+    return dt_context_status(ctx);
+}
+
+static void gradients_add_up(void) { launch(4, sums, NULL); }
+
+/* S, R and P of one value: P, without a message; then it is right when it is read. */
+static dt_status mixed_sums(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    static const char *const seeds[] = { "x:S(0)", "", "x:P", "x:S(1)" };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    for (int i = 0; i < DT_COUNT(seeds) * DT_COUNT(seeds); i++) {
+        dt_tensor *x = leaf(mesh, "f64[8,4]");
+        for (int k = 0; k < 2; k++) {
+            dt_tensor *y = dt_redistribute(x, "*");
+            const char *seed = seeds[k ? i / DT_COUNT(seeds) : i % DT_COUNT(seeds)];
+            dt_backward(y, dt_full(dt_spec_replace(dt_tensor_spec(y), seed), k + 1));
+        }
+        expect_all(dt_grad(x), 3);
+    }
+    return dt_context_status(ctx);
+}
+
+static void gradients_of_any_placement_add_up(void)
+{
+    launch(4, mixed_sums, NULL);
+    launch(3, mixed_sums, NULL);
+}
+
+/* ---- what ends when ---------------------------------------------------------------------------------------------- */
+
+static dt_status memory(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[64,64]"), *y = NULL;
+    int64_t before = dt_mesh_counters(mesh, NULL).memory, part = 64 * 64 * 8;
+    int scope = dt_scope_push(ctx, 0);
+    y = x;
+    for (int i = 0; i < 10; i++) y = times(y, y);
+    y = dt_scope_pop(ctx, scope, y);
+    expect(dt_mesh_counters(mesh, NULL).memory == before + 10 * part, "all inputs are kept: %lld",
+           (long long)(dt_mesh_counters(mesh, NULL).memory - before));
+    scope = dt_scope_push(ctx, 0);
+    dt_backward(y, dt_full(dt_tensor_spec(y), 1));
+    dt_scope_pop(ctx, scope, NULL);
+    expect(dt_mesh_counters(mesh, NULL).memory == before + 2 * part, "the result and the gradient stay: %lld",
+           (long long)(dt_mesh_counters(mesh, NULL).memory - before));
+    return dt_context_status(ctx);
+}
+
+static void memory_goes_as_backward_passes(void) { launch(2, memory, NULL); }
+
+/* A chain longer than any stack, dropped and passed. */
+static dt_status long_chain(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    for (int round = 0; round < 2; round++) {
+        dt_tensor *x = leaf(mesh, "f64[1]"), *y = NULL;
+        dt_tensor_hold(&y, x);
+        for (int i = 0; i < 50000; i++) {
+            int scope = dt_scope_push(ctx, 0);
+            dt_tensor_hold(&y, i % 2 ? plus(y, x) : times(y, y));
+            if (i % 2 == 0) dt_tensor_hold(&y, times(y, dt_full(dt_tensor_spec(y), 0.01)));
+            dt_scope_pop(ctx, scope, NULL);
+        }
+        if (round) expect(dt_backward(y, NULL) == DT_OK, "%s", dt_context_error(ctx));
+        dt_tensor_hold(&y, NULL);
+    }
+    return dt_context_status(ctx);
+}
+
+static void chains_may_be_long(void) { launch(1, long_chain, NULL); }
+
+/* ---- hooks, regions ---------------------------------------------------------------------------------------------- */
+
+typedef struct hooked { int calls; dt_tensor *other; } hooked;
+
+static dt_tensor *hook(dt_tensor *grad, void *arg)
+{
+    hooked *h = arg;
+    h->calls++;
+    return h->other ? times(grad, h->other) : NULL;
+}
+
+static dt_status hooks(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)"), *y = plus(x, x);
+    hooked see = { 0, NULL }, replace = { 0, dt_full(dt_tensor_spec(x), 5) };
+    expect(dt_grad_hook(y, hook, &see) == DT_OK && dt_grad_hook(x, hook, &replace) == DT_OK, "hooks");
+    dt_backward(y, dt_full(dt_tensor_spec(y), 1));
+    expect(see.calls == 1 && replace.calls == 1, "%d and %d calls", see.calls, replace.calls);
+    expect_all(dt_grad(x), 10);
+    return dt_context_status(ctx);
+}
+
+static void hooks_see_whole_gradients(void) { launch(2, hooks, NULL); }
+
+static dt_status regions(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]"), *y;
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    y = dt_scope_pop(ctx, scope, times(x, x));
+    dt_backward(y, dt_full(dt_tensor_spec(y), 1));
+    expect_error(ctx, DT_ERR_STATE, "depends on no leaf", "a region without gradients");
+    y = times(dt_detach(x), x);
+    dt_backward(y, dt_full(dt_tensor_spec(y), 1));
+    expect(dt_tensor_close(dt_grad(x), x, 0, 0), "one factor is detached");
+    return dt_context_status(ctx);
+}
+
+static void regions_without_gradients(void) { launch(2, regions, NULL); }
+
+typedef struct again { int calls; dt_tensor *w; } again;
+
+static dt_tensor *square_times(dt_tensor *const *in, void *arg)
+{
+    again *a = arg;
+    a->calls++;
+    return times(times(times(in[0], in[0]), in[1]), a->w);
+}
+
+/* Only the inputs are kept; a leaf that the function finds by itself gets its gradient, too. */
+static dt_status recomputed(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[64,64]@x:S(0)"), *c = dt_full(dt_tensor_spec(x), 3);
+    dt_tensor *seed = dt_full(dt_tensor_spec(x), 1);
+    again a = { 0, leaf(mesh, "f64[64,64]@x:S(0)") };
+    int64_t before = dt_mesh_counters(mesh, NULL).memory;
+    dt_tensor *y = dt_recompute(square_times, &a, (dt_tensor *[]){ x, c }, 2);
+    expect(dt_mesh_counters(mesh, NULL).memory - before == 32 * 64 * 8, "the result alone is new");
+    expect(a.calls == 1 && dt_backward(y, seed) == DT_OK && a.calls == 2, "%s", dt_context_error(ctx));
+    dt_tensor *six = dt_full(dt_tensor_spec(x), 6), *three = dt_full(dt_tensor_spec(x), 3);
+    expect(dt_tensor_close(dt_grad(x), times(times(six, x), a.w), 1e-12, 0), "6 x w");
+    expect(dt_tensor_close(dt_grad(a.w), times(three, times(x, x)), 1e-12, 0), "3 x x");
+    expect(dt_backward(y, seed) == DT_ERR_STATE, "twice");
+    return dt_context_clear(ctx);
+}
+
+static void functions_are_recomputed(void) { launch(2, recomputed, NULL); }
+
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
+
+static dt_status refused(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]"), *y = times(x, x), *i = dt_zeros(dt_spec_parse(mesh, "i32[2]"));
+    dt_backward(y, NULL);
+    expect_error(ctx, DT_ERR_SHAPE, "one element or a seed, got f64[8,4]", "a seed is needed");
+    dt_backward(y, dt_full(dt_spec_parse(mesh, "f64[4,8]"), 1));
+    expect_error(ctx, DT_ERR_SHAPE, "a seed like f64[8,4]", "of the same shape");
+    expect(dt_backward(y, dt_full(dt_tensor_spec(y), 1)) == DT_OK, "the right seed, after errors");
+    dt_backward(y, dt_full(dt_tensor_spec(y), 1));
+    expect_error(ctx, DT_ERR_STATE, "has passed", "twice");
+    dt_require_grad(i);
+    expect_error(ctx, DT_ERR_DTYPE, "expected a float", "integers");
+    dt_require_grad(y);
+    expect_error(ctx, DT_ERR_STATE, "see dt_detach", "no leaf");
+    dt_grad_hook(i, hook, NULL);
+    expect_error(ctx, DT_ERR_STATE, "no gradient", "no hook");
+    dt_apply(&dead_end, (dt_tensor *[]){ x, x }, 2, NULL);
+    expect_error(ctx, DT_ERR_UNAVAILABLE, "dead_end(x, y): has no gradient", "a row without one");
+    expect(dt_grad(y) == NULL && dt_grad(i) == NULL, "no gradient is no error");
+    expect(dt_backward(NULL, NULL) == DT_ERR_ARG && dt_require_grad(NULL) == NULL, "nothing");
+    return dt_context_status(ctx);
+}
+
+static void bad_input_is_refused(void) { launch(2, refused, NULL); }
+
+static const test_row rows[] = {
+    { "gradients of redistributions", gradients_of_redistributions },
+    { "gradients of other redistributions", gradients_of_other_redistributions },
+    { "pins of one tensor are one", pins_of_one_tensor_are_one },
+    { "gradients across borders", gradients_across_borders },
+    { "gradients add up", gradients_add_up },
+    { "gradients of any placement add up", gradients_of_any_placement_add_up },
+    { "memory goes as backward passes", memory_goes_as_backward_passes },
+    { "chains may be long", chains_may_be_long },
+    { "hooks see whole gradients", hooks_see_whole_gradients },
+    { "regions without gradients", regions_without_gradients },
+    { "functions are recomputed", functions_are_recomputed },
+    { "bad input is refused", bad_input_is_refused },
+};
+
+const suite the_suite = { "tape", rows, DT_COUNT(rows) };
