@@ -449,7 +449,7 @@ static void add_own(const search *s, const dti_strategy *along, int operand, int
     }
 }
 
-/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the others. */
+/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the rest. */
 static split_order order_of(const search *s, const dti_strategy *along, int factor)
 {
     split_order order = { 0 };
