@@ -5,6 +5,7 @@
 #include "ops/propagate.h"
 
 #include <stddef.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,8 +153,13 @@ static void place_operand(search *s, int i)
         if (form->partial[m]) s->given[i][m] = (dti_place){ .what = DTI_PLACE_P, .kind = form->partial[m] };
 }
 
-static void price_dims(search *s, const dti_topology *topology)
+/* Where placements go by the machine they could not be tried out on another: by what --dt-topology says, else flat. */
+static bool price_dims(search *s)
 {
+    static const dti_topology flat = { .level_count = 1, .levels = { { "rank", INT_MAX, 1 } } };
+    bool stated = dti_option_value(s->ctx, DTI_OPTION_TOPOLOGY) != NULL;
+    const dti_topology *topology = stated ? dti_topology_get(s->ctx) : &flat;
+    if (!topology) return false;
     s->levels = topology->level_count;
     dti_price_table(topology, s->prices);
     for (int m = 0; m < s->mesh->dim_count; m++) {
@@ -163,6 +169,7 @@ static void price_dims(search *s, const dti_topology *topology)
         int link = dti_topology_class(topology, s->mesh->base, s->mesh->base + reach);
         s->link[m] = link < s->levels ? link : s->levels - 1;
     }
+    return true;
 }
 
 static dt_dtype result_dtype(const search *s, int r)
@@ -463,8 +470,7 @@ static void add_own(const search *s, const dti_strategy *along, int operand, int
     }
 }
 
-/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the
- * others. */
+/* The mesh dims that split a bound factor, in order: as an operand has two of them, as operands have one, the rest. */
 static split_order order_of(const search *s, const dti_strategy *along, int factor)
 {
     split_order order = { 0 };
@@ -544,10 +550,7 @@ static bool search_all(search *s)
 {
     for (int i = 0; i < s->rule->operand_count; i++)
         if (is_present(s, i)) place_operand(s, i);
-    const dti_topology *topology = dti_topology_get(s->ctx);
-    if (!topology) return false;
-    price_dims(s, topology);
-    if (!count_touched(s)) return false;
+    if (!price_dims(s) || !count_touched(s)) return false;
     for (int m = 0; m < s->mesh->dim_count; m++) find_candidates(s, m);
     if (s->wanted == 1) try_all(s, true);
     if (s->best_count == 0) try_all(s, false); /* or a letter would be split whole here, by a factor there         */
