@@ -4,8 +4,8 @@
  * combinations, specs of the best. */
 #include "ops/propagate.h"
 
-#include <stddef.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
