@@ -159,6 +159,13 @@ DT_API dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape);          /* one size
 /* Dims of size 1 as often as shape says, and others in front; a size may be -1: as it is. */
 DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
 
+/* ---- triangles --------------------------------------------------------------------------------------------------- *
+ * Of the last two dims, by position in the whole tensor: x where the column is at most, at least, the row plus
+ * diagonal, 0 elsewhere. What is P stays so. NULL and DT_ERR_SHAPE: fewer than two dims. Collective.                 */
+
+DT_API dt_tensor *dt_tril(dt_tensor *x, int64_t diagonal);
+DT_API dt_tensor *dt_triu(dt_tensor *x, int64_t diagonal);
+
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */

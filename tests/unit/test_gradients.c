@@ -87,6 +87,8 @@ static const sample samples[] = {
     { .op = "reshape", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .shape = { 3, { 2, -1, 3 } } },
     { .op = "reshape", .shapes = { "f64[3,4]" }, .lo = -2, .hi = 2, .shape = { 2, { 2, 6 } } },
     { .op = "expand", .shapes = { "f64[4,1]" }, .lo = -2, .hi = 2, .shape = { 3, { 3, -1, 5 } } },
+    { .op = "tril", .shapes = { "f64[2,4,5]" }, .lo = -2, .hi = 2 },
+    { .op = "triu", .shapes = { "f64[5,4]" }, .lo = -2, .hi = 2 },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 

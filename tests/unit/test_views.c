@@ -220,6 +220,40 @@ static dt_status check_by_hand(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+static dt_status check_triangles(dt_context *ctx, void *arg)
+{
+    static const char *const places[] = { "", "@x:S(1)", "@x:S(2)", "@x:S(0)" };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    double got[40];
+    (void)arg;
+    for (int p = 0; p < DT_COUNT(places); p++)
+        for (int64_t from = -5; from <= 6; from++) {
+            char text[32];
+            snprintf(text, sizeof text, "f64[2,4,5]%s", places[p]);
+            dt_tensor *x = dt_arange(dt_spec_parse(mesh, text), 1, 1);
+            int64_t before = communicated(mesh);
+            dt_tensor *low = dt_tril(x, from), *high = dt_triu(x, from);
+            expect(communicated(mesh) == before && dt_tensor_spec(low) == dt_tensor_spec(x), "%s moves", text);
+            dt_tensor_to_host(low, -1, got, sizeof got);
+            for (int e = 0; e < 40; e++)
+                expect(got[e] == (e % 5 <= e / 5 % 4 + from ? e + 1 : 0), "tril %s: %d is %g", text, e, got[e]);
+            dt_tensor_to_host(high, -1, got, sizeof got);
+            for (int e = 0; e < 40; e++)
+                expect(got[e] == (e % 5 >= e / 5 % 4 + from ? e + 1 : 0), "triu %s: %d is %g", text, e, got[e]);
+        }
+    dt_tensor *x = dt_full(dt_spec_parse(mesh, "f64[3,3]"), 1);
+    expect(dt_tensor_item(dt_sum(dt_tril(x, INT64_MAX), DT_ALL, false)) == 9, "tril of all");
+    expect(dt_tensor_item(dt_sum(dt_triu(x, INT64_MAX), DT_ALL, false)) == 0, "triu of nothing");
+    return dt_context_status(ctx);
+}
+
+static void triangles(void)
+{
+    char error[512] = "";
+    for (int ranks = 1; ranks <= 4; ranks++)
+        expect(dt_launch_threads(ranks, check_triangles, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
 static void by_hand(void)
 {
     char error[512] = "";
@@ -284,6 +318,7 @@ static const test_row rows[] = {
     { "every placement", every_placement },
     { "crossing cuts", crossing_cuts },
     { "by hand", by_hand },
+    { "triangles", triangles },
     { "errors", errors },
 };
 
