@@ -164,6 +164,78 @@ static void every_placement(void)
     expect(dt_launch_threads(6, check_places, NULL, error, sizeof error) == DT_OK, "%s", error);
 }
 
+/* ---- any two shapes ---------------------------------------------------------------------------------------------- */
+
+static unsigned below(unsigned *seed, unsigned n)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % n;
+}
+
+/* Primes put into dims at random. */
+static dt_shape draw_shape(unsigned *seed, const int64_t *primes, int n)
+{
+    dt_shape shape = { .n = 1 + (int)below(seed, DT_MAX_DIMS) };
+    for (int d = 0; d < shape.n; d++) shape.dim[d] = 1;
+    for (int i = 0; i < n; i++) shape.dim[below(seed, (unsigned)shape.n)] *= primes[i];
+    return shape;
+}
+
+static const char *draw_placements(unsigned *seed, int dims, char *text)
+{
+    unsigned x = below(seed, (unsigned)dims + 1), y = below(seed, (unsigned)dims + 1);
+    text[0] = '\0';
+    if (x) sprintf(text, "x:S(%u)", x - 1);
+    if (y) sprintf(text + strlen(text), "%sy:S(%u)", x ? "," : "", y - 1);
+    return text;
+}
+
+static void check_pair(dt_mesh *mesh, unsigned *seed, const int64_t *primes, int n, bool values)
+{
+    static _Thread_local double got[MAX_ELEMENTS];
+    char placements[64];
+    dt_context *ctx = dt_mesh_context(mesh);
+    int scope = dt_scope_push(ctx, 0);
+    dt_shape from = draw_shape(seed, primes, n), to = draw_shape(seed, primes, n);
+    const dt_spec *spec = dt_spec_create(mesh, DT_F64, from, draw_placements(seed, from.n, placements));
+    dt_tensor *x = dt_arange(spec, 0, 1), *y = dt_reshape(x, to);
+    dt_shape made = y ? dt_spec_shape(dt_tensor_spec(y)) : DT_SCALAR;
+    expect(made.n == to.n && memcmp(made.dim, to.dim, (size_t)to.n * sizeof to.dim[0]) == 0, "%s: %s",
+           dt_spec_text(spec), y ? dt_spec_text(dt_tensor_spec(y)) : dt_context_error(ctx));
+    if (y && values) {
+        int64_t all = count(y), right = 0;
+        dt_tensor_to_host(y, -1, got, (size_t)all * sizeof *got);
+        while (right < all && got[right] == (double)right) right++;
+        expect(right == all, "%s as %s: element %lld", dt_spec_text(spec), dt_spec_text(dt_tensor_spec(y)),
+               (long long)right);
+    }
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static dt_status check_pairs(dt_context *ctx, void *arg)
+{
+    static const int64_t primes[] = { 2, 3, 2, 5, 3, 2, 3 };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=3");
+    unsigned seed = 1;
+    (void)arg;
+    for (int i = 0; i < 200; i++) check_pair(mesh, &seed, primes, 1 + i % DT_COUNT(primes), true);
+    return dt_context_status(ctx);
+}
+
+/* Large ones without data: so many crossing dims that no rule has room for their letters, too. */
+static void any_shapes(void)
+{
+    static const int64_t primes[] = { 2, 3, 5, 7, 11, 13, 2, 3, 5, 7, 2, 3, 2, 3, 5, 2 };
+    char error[512] = "";
+    expect(dt_launch_threads(6, check_pairs, NULL, error, sizeof error) == DT_OK, "%s", error);
+    dt_context *ctx = dt_context_dry(6);
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=3");
+    unsigned seed = 2;
+    for (int i = 0; i < 1000; i++) check_pair(mesh, &seed, primes, DT_COUNT(primes), false);
+    expect_no_error(ctx, "any shapes");
+    dt_context_destroy(&ctx);
+}
+
 /* ---- what must move ---------------------------------------------------------------------------------------------- */
 
 static dt_status check_crossing(dt_context *ctx, void *arg)
@@ -316,6 +388,7 @@ static void errors(void)
 static const test_row rows[] = {
     { "known results", known_results },
     { "every placement", every_placement },
+    { "any two shapes", any_shapes },
     { "crossing cuts", crossing_cuts },
     { "by hand", by_hand },
     { "triangles", triangles },
