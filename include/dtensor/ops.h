@@ -166,6 +166,13 @@ DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
 DT_API dt_tensor *dt_tril(dt_tensor *x, int64_t diagonal);
 DT_API dt_tensor *dt_triu(dt_tensor *x, int64_t diagonal);
 
+/* ---- as another lies --------------------------------------------------------------------------------------------- *
+ * Of any dtype. What is P stays so, of the value that is asked for. DT_ERR_ARG: a number with a fraction for
+ * integers. Collective.                                                                                              */
+
+DT_API dt_tensor *dt_copy(dt_tensor *x);
+DT_API dt_tensor *dt_fill(dt_tensor *x, double value);               /* the number in the place of each element    */
+
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */

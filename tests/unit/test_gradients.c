@@ -89,6 +89,8 @@ static const sample samples[] = {
     { .op = "expand", .shapes = { "f64[4,1]" }, .lo = -2, .hi = 2, .shape = { 3, { 3, -1, 5 } } },
     { .op = "tril", .shapes = { "f64[2,4,5]" }, .lo = -2, .hi = 2 },
     { .op = "triu", .shapes = { "f64[5,4]" }, .lo = -2, .hi = 2 },
+    { .op = "copy", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2 },
+    { .op = "fill", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .numbers = { 3 } },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 

@@ -326,6 +326,33 @@ static void triangles(void)
         expect(dt_launch_threads(ranks, check_triangles, NULL, error, sizeof error) == DT_OK, "%s", error);
 }
 
+static dt_status check_fill(dt_context *ctx, void *arg)
+{
+    static const char *const places[] = { "", "@x:S(0)", "@x:P", "@x:P(avg)", "@x:P(max)" };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    (void)arg;
+    for (int p = 0; p < DT_COUNT(places); p++) {
+        char text[32];
+        snprintf(text, sizeof text, "f64[5]%s", places[p]);
+        dt_tensor *x = dt_full(dt_spec_parse(mesh, text), 3);
+        int64_t before = communicated(mesh);
+        dt_tensor *y = dt_fill(x, 8), *z = dt_copy(x);
+        expect(communicated(mesh) == before && dt_tensor_spec(z) == dt_tensor_spec(x), "%s moves", text);
+        expect(dt_tensor_item(dt_sum(y, DT_ALL, false)) == 40, "fill(8) of %s has another value", text);
+        expect(dt_tensor_item(dt_sum(z, DT_ALL, false)) == 15, "a copy of %s has another value", text);
+    }
+    dt_fill(dt_full(dt_spec_parse(mesh, "i32[5]"), 3), 0.5);
+    expect_error(ctx, DT_ERR_ARG, "fill(x): expected a whole number for i32, got 0.5", "a fraction");
+    return dt_context_status(ctx);
+}
+
+static void filled(void)
+{
+    char error[512] = "";
+    for (int ranks = 1; ranks <= 4; ranks++)
+        expect(dt_launch_threads(ranks, check_fill, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
 static void by_hand(void)
 {
     char error[512] = "";
@@ -392,6 +419,7 @@ static const test_row rows[] = {
     { "crossing cuts", crossing_cuts },
     { "by hand", by_hand },
     { "triangles", triangles },
+    { "copy and fill", filled },
     { "errors", errors },
 };
 
