@@ -22,6 +22,12 @@ typedef struct dti_along {         /* what happens along one dim                
     bool keep, zero[3];
 } dti_along;
 
+typedef struct dti_two_dims { int first, second; } dti_two_dims;
+
+typedef struct dti_unflatten { int dim, zero; dt_shape sizes; } dti_unflatten; /* a dim as these                     */
+
+typedef struct dti_triangle { int64_t diagonal; } dti_triangle;
+
 typedef struct dti_one_hot { int64_t size; dt_dtype dtype; int zero; } dti_one_hot;
 
 typedef struct dti_norm { double eps; } dti_norm;

@@ -81,50 +81,9 @@ static const dt_op linear_weight = {
     .flops = last_flops, .doc = "the gradient of linear's w",
 };
 
-/* ---- dims -------------------------------------------------------------------------------------------------------- */
-
-static bool is_among(const dt_shape *dims, int d)
-{
-    for (int i = 0; i < dims->n; i++)
-        if (dims->dim[i] == d) return true;
-    return false;
-}
-
-/* "a b -> a B b": letters A, B, C.. of size 1 are new. */
-static dt_status derive_unsqueeze(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
-                                  dt_derived *out)
-{
-    const dt_shape *dims = attributes;
-    dti_pen pen = { out->rule, sizeof out->rule, 0 };
-    int all = shapes[0].n + dims->n, old = 0;
-    (void)n;
-    if (dims->n < 0 || all > DT_MAX_DIMS)
-        return dt_context_fail(ctx, DT_ERR_SHAPE, "unsqueeze: expected at most %d dims, got %d", DT_MAX_DIMS, all);
-    for (int d = 0; d < shapes[0].n; d++) dti_put(&pen, "%c ", 'a' + d);
-    dti_put(&pen, "->");
-    for (int d = 0; d < all; d++) {
-        bool put_in = is_among(dims, d);
-        dti_put(&pen, " %c", put_in ? 'A' + d : 'a' + old);
-        old += !put_in;
-        if (!put_in) continue;
-        out->size[out->size_count].letter = (char)('A' + d);
-        out->size[out->size_count++].size = 1;
-    }
-    if (old == shapes[0].n) return DT_OK;
-    return dt_context_fail(ctx, DT_ERR_ARG, "unsqueeze: expected different dims in 0 .. %d", all - 1);
-}
-
-static const dt_attribute new_dims[] = { { "dims", DT_ATTRIBUTE_SHAPE, 0 } };
-
-static const dt_op unsqueeze = {
-    .head = "unsqueeze(x)", .polynomial = "x, rising", .derive = derive_unsqueeze, .attributes = new_dims,
-    .attribute_count = DT_COUNT(new_dims), .attribute_bytes = sizeof(dt_shape), .kernel = dti_cpu_view,
-    .gradient = NULL, .doc = "dims of size 1 put in, which are then these of the result",
-};
-
 const dt_op *const dti_ops_derivatives[] = {
     &gelu_slope.op, &gelu_tanh_slope.op, &silu_slope.op, &matmul_nt, &matmul_tn, &linear_input, &linear_weight,
-    &unsqueeze, NULL,
+    NULL,
 };
 
 /* ---- fronts ------------------------------------------------------------------------------------------------------ */
@@ -141,13 +100,6 @@ dt_tensor *dti_matmul_nt(dt_tensor *a, dt_tensor *b) { return of_two(&matmul_nt,
 dt_tensor *dti_matmul_tn(dt_tensor *a, dt_tensor *b) { return of_two(&matmul_tn, a, b); }
 dt_tensor *dti_linear_input(dt_tensor *g, dt_tensor *w) { return of_two(&linear_input, g, w); }
 dt_tensor *dti_linear_weight(dt_tensor *g, dt_tensor *x) { return of_two(&linear_weight, g, x); }
-
-dt_tensor *dti_unsqueeze(dt_tensor *x, dt_dims dims)
-{
-    dt_shape list = { .n = dims.n };
-    for (int i = 0; i < dims.n; i++) list.dim[i] = dims.dim[i];
-    return dt_apply(&unsqueeze, &x, 1, &list);
-}
 
 dt_tensor *dti_number_like(dt_tensor *x, double value)
 {

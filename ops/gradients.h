@@ -61,6 +61,12 @@ dt_status dti_grad_index_add(dt_gradient *g);
 dt_status dti_grad_gather(dt_gradient *g);
 dt_status dti_grad_scatter_add(dt_gradient *g);
 
+/* ---- views (view_gradient.c) ------------------------------------------------------------------------------------- */
+
+dt_status dti_grad_view(dt_gradient *g);   /* in the operand's shape                                               */
+dt_status dti_grad_permute(dt_gradient *g);
+dt_status dti_grad_transpose(dt_gradient *g);
+
 /* ---- products (matmul_gradient.c) -------------------------------------------------------------------------------- */
 
 dt_status dti_grad_matmul(dt_gradient *g);
@@ -76,7 +82,7 @@ dt_tensor *dti_matmul_nt(dt_tensor *a, dt_tensor *b);  /* [.. m,k] [.. n,k] -> [
 dt_tensor *dti_matmul_tn(dt_tensor *a, dt_tensor *b);  /* [.. k,m] [.. k,n] -> [.. m,n]                             */
 dt_tensor *dti_linear_input(dt_tensor *g, dt_tensor *w);  /* [.. n] [n,k] -> [.. k]                                 */
 dt_tensor *dti_linear_weight(dt_tensor *g, dt_tensor *x); /* [.. n] [.. k] -> [n,k]                                 */
-/* Dims of size 1 put in, so that they are these of the result, ascending. */
+/* Dims of size 1 put in, so that they are these of the result (view.c). */
 dt_tensor *dti_unsqueeze(dt_tensor *x, dt_dims dims);
 /* A number with the dtype and mesh of x, whole. */
 dt_tensor *dti_number_like(dt_tensor *x, double value);

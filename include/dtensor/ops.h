@@ -143,6 +143,36 @@ DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tenso
 DT_API dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
 DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
 
+/* ---- views ------------------------------------------------------------------------------------------------------- *
+ * The same elements, of any dtype; what is P stays so. A dim made of several is their product, and is split as they
+ * were: nothing moves. One taken apart is split in its parts where the cuts fall on their borders; else it is
+ * redistributed. NULL and DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_SHAPE: sizes that do not multiply to
+ * what is there. Collective.                                                                                         */
+
+DT_API dt_tensor *dt_permute(dt_tensor *x, dt_dims order);           /* dim d of the result is order's d of x      */
+DT_API dt_tensor *dt_transpose(dt_tensor *x, int i, int j);          /* two dims exchanged                         */
+DT_API dt_tensor *dt_unsqueeze(dt_tensor *x, int dim);               /* a dim of size 1, dim of the result         */
+DT_API dt_tensor *dt_squeeze(dt_tensor *x, int dim);                 /* dim, of size 1, taken out                  */
+DT_API dt_tensor *dt_flatten(dt_tensor *x, int first, int last);     /* these dims and those between as one        */
+DT_API dt_tensor *dt_unflatten(dt_tensor *x, int dim, dt_shape shape); /* dim as several; one size may be -1       */
+DT_API dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape);          /* one size may be -1                         */
+/* Dims of size 1 as often as shape says, and others in front; a size may be -1: as it is. */
+DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
+
+/* ---- triangles --------------------------------------------------------------------------------------------------- *
+ * Of the last two dims, by position in the whole tensor: x where the column is at most, at least, the row plus
+ * diagonal, 0 elsewhere. What is P stays so. NULL and DT_ERR_SHAPE: fewer than two dims. Collective.                 */
+
+DT_API dt_tensor *dt_tril(dt_tensor *x, int64_t diagonal);
+DT_API dt_tensor *dt_triu(dt_tensor *x, int64_t diagonal);
+
+/* ---- as another lies --------------------------------------------------------------------------------------------- *
+ * Of any dtype. What is P stays so, of the value that is asked for. DT_ERR_ARG: a number with a fraction for
+ * integers. Collective.                                                                                              */
+
+DT_API dt_tensor *dt_copy(dt_tensor *x);
+DT_API dt_tensor *dt_fill(dt_tensor *x, double value);               /* the number in the place of each element    */
+
 /* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
 
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
@@ -150,7 +180,6 @@ DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset); /* [b,s,h,
 /* [b,s,h,d] [b,t,g,d] [b,t,g,d]. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
-DT_API dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape);          /* one size may be -1                         */
 DT_API dt_tensor *dt_cat(dt_tensor *const *x, int n, int dim);
 /* The in-place write; refused while the tape needs x. */
 DT_API dt_status dt_copy_into(dt_tensor *x, dt_tensor *values);

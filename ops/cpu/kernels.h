@@ -46,7 +46,16 @@ dt_status dti_cpu_matmul_tn(const dt_call *call);
 /* The gradients of linear: g w; the transpose of g, by rows, times x. */
 dt_status dti_cpu_linear_input(const dt_call *call);
 dt_status dti_cpu_linear_weight(const dt_call *call);
-/* The operand's elements as they lie. */
+/* view.c: the operand's elements as they lie; with dims in another order, by a dt_shape or a dti_two_dims; several
+ * times, where dims of one element stretch. */
 dt_status dti_cpu_view(const dt_call *call);
+dt_status dti_cpu_permute(const dt_call *call);
+dt_status dti_cpu_transpose(const dt_call *call);
+dt_status dti_cpu_expand(const dt_call *call);
+/* fill.c: the first of a dti_map_numbers. */
+dt_status dti_cpu_fill(const dt_call *call);
+/* triangle.c: 0 above, below a diagonal of the last two dims, by position in the whole tensor. */
+dt_status dti_cpu_tril(const dt_call *call);
+dt_status dti_cpu_triu(const dt_call *call);
 
 #endif

@@ -195,15 +195,35 @@ static dt_dims draw_dims(int which, int rank)
     }
 }
 
+enum { SHAPES = 8 };
+
+/* Sizes, or numbers of dims: a row takes what it has a meaning for. */
 static dt_shape draw_shape(int which, const dt_shape *first)
 {
     dt_shape shape = *first;
-    if (which == 1 && shape.n < MAX_DIMS) {                            /* one more in front                        */
+    int last = shape.n - 1;
+    switch (which) {
+    case 1:                                                            /* one more in front                        */
+        if (shape.n == MAX_DIMS) break;
         memmove(shape.dim + 1, shape.dim, (size_t)shape.n++ * sizeof shape.dim[0]);
         shape.dim[0] = 2;
+        break;
+    case 2:                                                            /* turned round                             */
+        for (int i = 0; i < shape.n; i++) shape.dim[i] = first->dim[last - i];
+        break;
+    case 3: return DT_SHAPE(-1);
+    case 4:                                                            /* the last dim in two                      */
+        if (shape.n == MAX_DIMS) break;
+        shape.dim[shape.n++] = 2;
+        if (last >= 0) shape.dim[last] = -1;
+        break;
+    case 5: return DT_SHAPE(3, -1);
+    case 6:                                                            /* numbers of dims, turned on               */
+        for (int i = 0; i < shape.n; i++) shape.dim[i] = (i + last) % shape.n - shape.n * (i % 2);
+        break;
+    case 7: return DT_SHAPE(1);
+    default: break;
     }
-    if (which == 2)                                                    /* turned round                             */
-        for (int i = 0; i < shape.n; i++) shape.dim[i] = first->dim[shape.n - 1 - i];
     return shape;
 }
 
@@ -226,7 +246,7 @@ static void draw_attribute(drawing *d, int number, const dt_shape *first)
     case DT_ATTRIBUTE_BOOL: *(bool *)at = choose(d, what, 2) != 0; break;
     case DT_ATTRIBUTE_NUMBER: *(double *)at = draw_number(d, what); break;
     case DT_ATTRIBUTE_DTYPE: *(dt_dtype *)at = any[choose(d, what, DT_COUNT(any))]; break;
-    default: *(dt_shape *)at = draw_shape(choose(d, what, 3), first); break;
+    default: *(dt_shape *)at = draw_shape(choose(d, what, SHAPES), first); break;
     }
 }
 

@@ -285,11 +285,14 @@ static void put_pair(const op_call *call, dt_mesh *mesh, const strategies *s, in
     if (p) p->free = is_free(call, s, first, second);
     for (int i = 0; p && i < call->n; i++) {
         place along[MESH_DIMS] = { { 0 } };
+        dti_bound_dims dims = { .form = { 0 } };                       /* products as the rule of this call has them */
         if (call->form[i].dtype) {
+            dti_bound_operand(&s->asking.rule, &s->propagation.bound, i, 0, &dims);
             along[0] = place_of(s, i, s->at[first].operand[i]);
             along[1] = place_of(s, i, s->at[second].operand[i]);
         }
-        if (put_spec(mesh, &call->form[i], along, false, p->spec[i])) continue;
+        dims.form.dtype = call->form[i].dtype;
+        if (put_spec(mesh, &dims.form, along, false, p->spec[i])) continue;
         list->count--;
         return;
     }

@@ -21,6 +21,7 @@ typedef struct sample {
     double numbers[2];
     int dims[3], dim_count;
     bool keep;
+    dt_shape shape;
 } sample;
 
 static const sample samples[] = {
@@ -77,24 +78,50 @@ static const sample samples[] = {
     { .op = "scatter_add", .shapes = { "f64[4,5]", "i64[4,3]", "f64[4,3]" }, .lo = -2, .hi = 2, .dims = { 1 } },
     { .op = "index_add", .shapes = { "f64[4,5]", "i64[6]", "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
     { .op = "index_add", .shapes = { "f64[5,3]", "i64[2,4]", "f64[2,4,3]" }, .lo = -2, .hi = 2 },
+    { .op = "permute", .shapes = { "f64[3,4,5]" }, .lo = -2, .hi = 2, .shape = { 3, { 2, 0, -2 } } },
+    { .op = "transpose", .shapes = { "f64[3,4,5]" }, .lo = -2, .hi = 2, .dims = { 0, -1 } },
+    { .op = "unsqueeze", .shapes = { "f64[4,5]" }, .lo = -2, .hi = 2, .shape = { 1, { 1 } } },
+    { .op = "squeeze", .shapes = { "f64[4,1,5]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "flatten", .shapes = { "f64[5,4,3]" }, .lo = -2, .hi = 2, .dims = { 0, 1 } },
+    { .op = "unflatten", .shapes = { "f64[12,3]" }, .lo = -2, .hi = 2, .shape = { 2, { 4, -1 } } },
+    { .op = "reshape", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .shape = { 3, { 2, -1, 3 } } },
+    { .op = "reshape", .shapes = { "f64[3,4]" }, .lo = -2, .hi = 2, .shape = { 2, { 2, 6 } } },
+    { .op = "expand", .shapes = { "f64[4,1]" }, .lo = -2, .hi = 2, .shape = { 3, { 3, -1, 5 } } },
+    { .op = "tril", .shapes = { "f64[2,4,5]" }, .lo = -2, .hi = 2 },
+    { .op = "triu", .shapes = { "f64[5,4]" }, .lo = -2, .hi = 2 },
+    { .op = "copy", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2 },
+    { .op = "fill", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .numbers = { 3 } },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
-typedef struct numbers { double a, b; } numbers;
-typedef struct over { dt_dims dims; bool keep, zero[3]; int64_t correction; } over;
-typedef struct along { int dim; bool keep, zero[3]; } along;
+/* Attributes by their table; of a kind the next one of the sample's. */
+static void write_attributes(const sample *s, const dt_op *op, unsigned char *to)
+{
+    dt_dims dims = { s->dim_count, { s->dims[0], s->dims[1], s->dims[2] } };
+    int64_t one = 1;
+    int number = 0, dim = 0;
+    for (int i = 0; i < op->attribute_count; i++) {
+        void *at = to + op->attributes[i].offset;
+        switch (op->attributes[i].kind) {
+        case DT_ATTRIBUTE_NUMBER: memcpy(at, &s->numbers[number++], sizeof s->numbers[0]); break;
+        case DT_ATTRIBUTE_DIM: memcpy(at, &s->dims[dim++], sizeof s->dims[0]); break;
+        case DT_ATTRIBUTE_DIMS: memcpy(at, &dims, sizeof dims); break;
+        case DT_ATTRIBUTE_BOOL: memcpy(at, &s->keep, sizeof s->keep); break;
+        case DT_ATTRIBUTE_INT: memcpy(at, &one, sizeof one); break;
+        case DT_ATTRIBUTE_SHAPE: memcpy(at, &s->shape, sizeof s->shape); break;
+        default: break;
+        }
+    }
+}
 
 static dt_tensor *call(const sample *s, dt_tensor *const *x)
 {
     const dt_op *op = dt_op_find(s->op);
-    numbers n = { s->numbers[0], s->numbers[1] };
-    over o = { .dims = { s->dim_count, { s->dims[0], s->dims[1], s->dims[2] } }, .keep = s->keep, .correction = 1 };
-    along a = { .dim = s->dims[0] };
-    dt_attribute_kind first = op->attribute_count ? op->attributes[0].kind : DT_ATTRIBUTE_NUMBER;
-    const void *attributes = first == DT_ATTRIBUTE_DIMS ? (void *)&o : first == DT_ATTRIBUTE_DIM ? (void *)&a : &n;
+    _Alignas(16) unsigned char attributes[DT_MAX_ATTRIBUTE_BYTES] = { 0 };
     int count = 0;
+    write_attributes(s, op, attributes);
     while (count < 3 && s->shapes[count]) count++;
     return dt_apply(op, x, count, attributes);
 }
