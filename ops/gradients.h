@@ -61,6 +61,10 @@ dt_status dti_grad_index_add(dt_gradient *g);
 dt_status dti_grad_gather(dt_gradient *g);
 dt_status dti_grad_scatter_add(dt_gradient *g);
 
+/* ---- random numbers (random.c) ----------------------------------------------------------------------------------- */
+
+dt_status dti_grad_dropout(dt_gradient *g);
+
 /* ---- products (matmul_gradient.c) -------------------------------------------------------------------------------- */
 
 dt_status dti_grad_matmul(dt_gradient *g);

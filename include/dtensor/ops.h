@@ -143,9 +143,16 @@ DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tenso
 DT_API dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
 DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
 
+/* ---- random numbers ---------------------------------------------------------------------------------------------- *
+ * Numbered by the index of an element in the whole tensor under a key, so the same on every mesh, placement and dtype.
+ * Calls with one key and shape draw the same; who calls makes keys differ, by step and place. Collective.            */
+
+/* Floats: each element is 0 with probability p, whatever it was, else times 1 / (1 - p). No mask is kept: the gradient
+ * draws again. NULL and DT_ERR_ARG: p is not in [0, 1). */
+DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);
+
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
-DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
 DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset); /* [b,s,h,d], by global position             */
 /* [b,s,h,d] [b,t,g,d] [b,t,g,d]. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);

@@ -18,7 +18,7 @@ enum { MAX_ELEMENTS = 256 };
 typedef struct sample {
     const char *op, *shapes[3];        /* of the operands: "f64[4,6]"; NULL: no more, "": absent                   */
     double lo, hi;                     /* the floats among them                                                    */
-    double numbers[2];
+    double numbers[3];
     int dims[3], dim_count;
     bool keep;
 } sample;
@@ -77,19 +77,20 @@ static const sample samples[] = {
     { .op = "scatter_add", .shapes = { "f64[4,5]", "i64[4,3]", "f64[4,3]" }, .lo = -2, .hi = 2, .dims = { 1 } },
     { .op = "index_add", .shapes = { "f64[4,5]", "i64[6]", "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
     { .op = "index_add", .shapes = { "f64[5,3]", "i64[2,4]", "f64[2,4,3]" }, .lo = -2, .hi = 2 },
+    { .op = "dropout", .shapes = { "f64[5,7]" }, .lo = -2, .hi = 2, .numbers = { 0.4, 11, 3 } },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
 /* ---- one call ---------------------------------------------------------------------------------------------------- */
 
-typedef struct numbers { double a, b; } numbers;
+typedef struct numbers { double a, b, c; } numbers;
 typedef struct over { dt_dims dims; bool keep, zero[3]; int64_t correction; } over;
 typedef struct along { int dim; bool keep, zero[3]; } along;
 
 static dt_tensor *call(const sample *s, dt_tensor *const *x)
 {
     const dt_op *op = dt_op_find(s->op);
-    numbers n = { s->numbers[0], s->numbers[1] };
+    numbers n = { s->numbers[0], s->numbers[1], s->numbers[2] };
     over o = { .dims = { s->dim_count, { s->dims[0], s->dims[1], s->dims[2] } }, .keep = s->keep, .correction = 1 };
     along a = { .dim = s->dims[0] };
     dt_attribute_kind first = op->attribute_count ? op->attributes[0].kind : DT_ATTRIBUTE_NUMBER;
