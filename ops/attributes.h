@@ -29,4 +29,6 @@ typedef struct dti_norm { double eps; } dti_norm;
 typedef struct dti_dropout { double p, low, high; } dti_dropout; /* the key's halves: numbers, which no call is
                                                                     remembered by                                  */
 
+typedef struct dti_rope { double base, offset, turns; } dti_rope; /* turns: 1, or -1 for the gradient              */
+
 #endif

@@ -65,6 +65,10 @@ dt_status dti_grad_scatter_add(dt_gradient *g);
 
 dt_status dti_grad_dropout(dt_gradient *g);
 
+/* ---- positions and attention (attention_gradient.c) -------------------------------------------------------------- */
+
+dt_status dti_grad_rope(dt_gradient *g);
+
 /* ---- products (matmul_gradient.c) -------------------------------------------------------------------------------- */
 
 dt_status dti_grad_matmul(dt_gradient *g);

@@ -151,9 +151,17 @@ DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [
  * draws again. NULL and DT_ERR_ARG: p is not in [0, 1). */
 DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);
 
+/* ---- positions and attention ------------------------------------------------------------------------------------- *
+ * Floats; positions are those of the whole tensor, whoever holds them. NULL and DT_ERR_SHAPE: dims that do not fit;
+ * DT_ERR_DTYPE. Collective.                                                                                          */
+
+/* x of [b,s,h,d] turned by its position: elements i and i + d/2 of a head, i < d/2, are a pair (the halves of Llama's
+ * published weights for transformers, not neighbours), turned by (offset + position) base^(-2i/d). Computed in f64 and
+ * rounded once. NULL and DT_ERR_SHAPE: d is odd; DT_ERR_ARG: base is not above 0. */
+DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset);
+
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
-DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset); /* [b,s,h,d], by global position             */
 /* [b,s,h,d] [b,t,g,d] [b,t,g,d]. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);

@@ -38,6 +38,8 @@ dt_status dti_cpu_index_add(const dt_call *call);
 dt_status dti_cpu_one_hot(const dt_call *call);
 /* random.c: which elements are kept hangs on the key and on their numbers in the whole tensor alone. */
 dt_status dti_cpu_dropout(const dt_call *call);
+/* rope.c: by the positions of dim 1 in the whole tensor. */
+dt_status dti_cpu_rope(const dt_call *call);
 /* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);
 dt_status dti_cpu_linear(const dt_call *call);

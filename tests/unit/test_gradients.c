@@ -78,6 +78,7 @@ static const sample samples[] = {
     { .op = "index_add", .shapes = { "f64[4,5]", "i64[6]", "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
     { .op = "index_add", .shapes = { "f64[5,3]", "i64[2,4]", "f64[2,4,3]" }, .lo = -2, .hi = 2 },
     { .op = "dropout", .shapes = { "f64[5,7]" }, .lo = -2, .hi = 2, .numbers = { 0.4, 11, 3 } },
+    { .op = "rope", .shapes = { "f64[2,5,3,4]" }, .lo = -2, .hi = 2, .numbers = { 100, 3, 1 } },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
