@@ -31,4 +31,6 @@ typedef struct dti_dropout { double p, low, high; } dti_dropout; /* the key's ha
 
 typedef struct dti_rope { double base, offset, turns; } dti_rope; /* turns: 1, or -1 for the gradient              */
 
+typedef struct dti_attention { double scale; bool causal, zero[7]; } dti_attention;
+
 #endif

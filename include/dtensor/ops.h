@@ -15,7 +15,7 @@ typedef enum dt_reduction { DT_REDUCTION_MEAN = 0, DT_REDUCTION_SUM, DT_REDUCTIO
 typedef struct dt_attention_params {
     bool causal;
     double scale;                                                    /* 0: 1/sqrt(d)                               */
-    dt_tensor *mask;                                                 /* added to the scores; NULL: none            */
+    dt_tensor *mask;                                                 /* [s,t], added to the scores; NULL: none     */
 } dt_attention_params;
 
 typedef struct dt_cross_entropy_params {                              /* a negative target is ignored               */
@@ -160,10 +160,14 @@ DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);
  * rounded once. NULL and DT_ERR_SHAPE: d is odd; DT_ERR_ARG: base is not above 0. */
 DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset);
 
+/* Attention of q [b,s,h,d] to k and v [b,t,g,d], g heads for h of q: head i reads head i / (h/g). params NULL: all 0.
+ * Scores are q k times the scale plus mask [s,t], -infinity hiding a key; causal: position i of q sees 0 .. i of k and
+ * v. A row that sees no key is 0. Scores are never all there: memory grows with s and t, not with their product. The
+ * mask has no gradient. NULL and DT_ERR_SHAPE: h is no multiple of g, or dims that do not fit. */
+DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
+
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
-/* [b,s,h,d] [b,t,g,d] [b,t,g,d]. */
-DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
 DT_API dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape);          /* one size may be -1                         */
 DT_API dt_tensor *dt_cat(dt_tensor *const *x, int n, int dim);
