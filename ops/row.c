@@ -93,7 +93,8 @@ static bool is_integer(dt_dtype dtype) { return dtype >= DT_I64 && dtype <= DT_U
 
 static const char *expected_dtype(char letter)
 {
-    return letter == 'f' || letter == 's' ? "a float" : letter == 'i' ? "an integer" : letter == 'n' ? "numbers" : "bool";
+    if (letter == 'f' || letter == 's') return "a float";
+    return letter == 'i' ? "an integer" : letter == 'n' ? "numbers" : "bool";
 }
 
 static bool takes(char letter, dt_dtype dtype)
