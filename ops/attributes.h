@@ -32,4 +32,11 @@ typedef struct dti_one_hot { int64_t size; dt_dtype dtype; int zero; } dti_one_h
 
 typedef struct dti_norm { double eps; } dti_norm;
 
+typedef struct dti_dropout { double p, low, high; } dti_dropout; /* the key's halves: numbers, which no call is
+                                                                    remembered by                                  */
+
+typedef struct dti_rope { double base, offset, turns; } dti_rope; /* turns: 1, or -1 for the gradient              */
+
+typedef struct dti_attention { double scale; bool causal, zero[7]; } dti_attention;
+
 #endif

@@ -93,13 +93,15 @@ static bool is_integer(dt_dtype dtype) { return dtype >= DT_I64 && dtype <= DT_U
 
 static const char *expected_dtype(char letter)
 {
-    return letter == 'f' ? "a float" : letter == 'i' ? "an integer" : letter == 'n' ? "numbers" : "bool";
+    if (letter == 'f' || letter == 's') return "a float";
+    return letter == 'i' ? "an integer" : letter == 'n' ? "numbers" : "bool";
 }
 
 static bool takes(char letter, dt_dtype dtype)
 {
     switch (letter) {
-    case 'f': return is_float(dtype);
+    case 'f':
+    case 's': return is_float(dtype);
     case 'i': return is_integer(dtype);
     case 'b': return dtype == DT_BOOL;
     case 'n': return dtype != DT_BOOL;

@@ -16,8 +16,9 @@
  * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
  *           ", rising" or ", falling": the value goes up, or down, with its operands.
  * Dtypes    a letter per operand, "->", a letter per result. t: any, all t alike; n: any but bool; f: floats, likewise;
- *           i: an integer; b: bool. Of a result: i is i64, d the attribute that is a dtype, s what sums of the
- *           operands' dtype are made in, f32 for bf16 and f16, i64 for small integers. NULL: t for all.
+ *           s: a float of any dtype; i: an integer; b: bool. Of a result: i is i64, d the attribute that is a dtype,
+ *           s what sums of the operands' dtype are made in, f32 for bf16 and f16, i64 for small integers. NULL: t for
+ *           all.
  *
  * A row lives as long as the contexts that use it. */
 #ifndef DTENSOR_OP_H

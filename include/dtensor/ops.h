@@ -15,7 +15,7 @@ typedef enum dt_reduction { DT_REDUCTION_MEAN = 0, DT_REDUCTION_SUM, DT_REDUCTIO
 typedef struct dt_attention_params {
     bool causal;
     double scale;                                                    /* 0: 1/sqrt(d)                               */
-    dt_tensor *mask;                                                 /* added to the scores; NULL: none            */
+    dt_tensor *mask;                                                 /* [s,t], added to the scores; NULL: none     */
 } dt_attention_params;
 
 typedef struct dt_cross_entropy_params {                              /* a negative target is ignored               */
@@ -173,12 +173,31 @@ DT_API dt_tensor *dt_triu(dt_tensor *x, int64_t diagonal);
 DT_API dt_tensor *dt_copy(dt_tensor *x);
 DT_API dt_tensor *dt_fill(dt_tensor *x, double value);               /* the number in the place of each element    */
 
+/* ---- random numbers ---------------------------------------------------------------------------------------------- *
+ * Numbered by the index of an element in the whole tensor under a key, so the same on every mesh, placement and dtype.
+ * Calls with one key and shape draw the same; who calls makes keys differ, by step and place. Collective.            */
+
+/* Floats: each element is 0 with probability p, whatever it was, else times 1 / (1 - p). No mask is kept: the gradient
+ * draws again. NULL and DT_ERR_ARG: p is not in [0, 1). */
+DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);
+
+/* ---- positions and attention ------------------------------------------------------------------------------------- *
+ * Floats; positions are those of the whole tensor, whoever holds them. NULL and DT_ERR_SHAPE: dims that do not fit;
+ * DT_ERR_DTYPE. Collective.                                                                                          */
+
+/* x of [b,s,h,d] turned by its position: elements i and i + d/2 of a head, i < d/2, are a pair (the halves of Llama's
+ * published weights for transformers, not neighbours), turned by (offset + position) base^(-2i/d). Computed in f64 and
+ * rounded once. NULL and DT_ERR_SHAPE: d is odd; DT_ERR_ARG: base is not above 0. */
+DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset);
+
+/* Attention of q [b,s,h,d] to k and v [b,t,g,d], g heads for h of q: head i reads head i / (h/g). params NULL: all 0.
+ * Scores are q k times the scale plus mask [s,t], -infinity hiding a key; causal: position i of q sees 0 .. i of k and
+ * v. A row that sees no key is 0. Scores are never all there: memory grows with s and t, not with their product. The
+ * mask has no gradient. NULL and DT_ERR_SHAPE: h is no multiple of g, or dims that do not fit. */
+DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
+
 /* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
 
-DT_API dt_tensor *dt_dropout(dt_tensor *x, double p, uint64_t key);  /* the same mask on every mesh                */
-DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset); /* [b,s,h,d], by global position             */
-/* [b,s,h,d] [b,t,g,d] [b,t,g,d]. */
-DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
 DT_API dt_tensor *dt_cat(dt_tensor *const *x, int n, int dim);
 /* The in-place write; refused while the tape needs x. */

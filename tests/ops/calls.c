@@ -28,6 +28,7 @@ static const int64_t profiles[][SIZES] = {
     { 1, 2, 3, 1, 2 }, { 2, 1, 1, 3, 1 }, /* fewer than ranks                                                      */
     { 0, 3, 2, 4, 2 }, { 3, 0, 5, 2, 1 }, /* empty                                                                 */
     { 13, 6, 2, 5, 3 },
+    { 3, 5, 7, 4, 2 },                 /* uneven, but the fourth                                                   */
 };
 
 /* How operands broadcast over "..." of at least one dim. */
@@ -48,8 +49,11 @@ enum { NUMBERS = -1 };                 /* in place of an operand: the attributes
 /* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a
  * line are indices below the first letter's size. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
-    { "div_scalar", NUMBERS, { true, 0.5, 4 } },
+    { "attention", NUMBERS, { true, 0, 1 } },
+    { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },
+    { "div_scalar", NUMBERS, { true, 0.5, 4 } }, { "dropout", NUMBERS, { true, 0, 0.75 } },
     { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } },
+    { "rope", NUMBERS, { true, 0.5, 4 } },
     { "rsqrt", 0, { true, 0.5, 4 } }, { "sqrt", 0, { true, 0.5, 4 } },
 };
 
@@ -439,7 +443,11 @@ static double number_at(const call_result *result, const void *values, int64_t e
     return dti_number_get(result->dtype, (const char *)values + e * (int64_t)dt_dtype_bytes(result->dtype));
 }
 
-static bool measure(call_result *out, int padded, dt_tensor *y)
+/* The other thing that rows do not say: coefficients of both signs, so that magnitudes, too, cancel. Their largest is
+ * what counts. */
+static bool is_mixed(const dt_op *op) { return is_named(op, "rope"); }
+
+static bool measure(const dt_op *op, call_result *out, int padded, dt_tensor *y)
 {
     size_t bytes = (size_t)out->count * dt_dtype_bytes(out->dtype);
     char *raw = malloc(bytes + 1);
@@ -450,7 +458,7 @@ static bool measure(call_result *out, int padded, dt_tensor *y)
         magnitude[e] = fabs(number_at(out, y ? raw : out->values, e));
         if (isfinite(magnitude[e]) && magnitude[e] + 1 > most) most = magnitude[e] + 1;
     }
-    for (int64_t e = 0; e < out->count && told && !y; e++) magnitude[e] = most;
+    for (int64_t e = 0; e < out->count && told && (!y || is_mixed(op)); e++) magnitude[e] = most;
     free(raw);
     return told;
 }
@@ -471,7 +479,7 @@ static bool keep_magnitudes(drawing *d, int padded)
     if (d->asking.rule.monomial_count && find_signs(&d->asking.rule, as.signs) && !run(d, &as, attributes, y))
         return false;
     for (int r = 0; r < d->call.result_count; r++)
-        if (!measure(&d->call.result[r], padded, y[r])) return false;
+        if (!measure(d->op, &d->call.result[r], padded, y[r])) return false;
     return true;
 }
 

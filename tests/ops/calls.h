@@ -8,7 +8,7 @@
 #include "ops/row.h"
 #include "elements.h"
 
-enum { CALL_OPERANDS = 4, CALL_RESULTS = 4 };
+enum { CALL_OPERANDS = 8, CALL_RESULTS = 4 };
 
 typedef struct call_result {
     dt_dtype dtype;

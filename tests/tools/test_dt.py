@@ -230,7 +230,7 @@ REFUSALS = [
     ("a rule with an unsized dim", ["rule", "--mesh=x,y=2", "matmul", A, B], 2, "needs --ranks", {}),
     ("no such op", [*T, "zzz", A], 1, 'unknown op "zzz"; dt info', {}),
     ("nearly an op", [*T, "matmull", A, B], 1, "near it: matmul", {}),
-    ("the start of an op", [*T, "mat", A, B], 1, "near it: max, matmul", {}),
+    ("the start of an op", [*T, "matmu", A, B], 1, "near it: matmul", {}),
     ("no name at all", [*T, "", A], 1, 'unknown op ""', {}),
     ("a head without a rule", [*T, "matmul(a, b)", A, B], 2, "needs --rule", {}),
     ("a polynomial without a rule", [*T, "--polynomial=a b", "matmul", A, B], 2, "--polynomial", {}),

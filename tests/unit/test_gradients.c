@@ -11,14 +11,14 @@
 
 #include "errors.h"
 
-enum { MAX_ELEMENTS = 256 };
+enum { MAX_ELEMENTS = 256, OPERANDS = 4 };
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 typedef struct sample {
-    const char *op, *shapes[3];        /* of the operands: "f64[4,6]"; NULL: no more, "": absent                   */
+    const char *op, *shapes[OPERANDS]; /* of the operands: "f64[4,6]"; NULL: no more, "": absent                    */
     double lo, hi;                     /* the floats among them                                                    */
-    double numbers[2];
+    double numbers[3];
     int dims[3], dim_count;
     bool keep;
     dt_shape shape;
@@ -91,6 +91,11 @@ static const sample samples[] = {
     { .op = "triu", .shapes = { "f64[5,4]" }, .lo = -2, .hi = 2 },
     { .op = "copy", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2 },
     { .op = "fill", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .numbers = { 3 } },
+    { .op = "dropout", .shapes = { "f64[5,7]" }, .lo = -2, .hi = 2, .numbers = { 0.4, 11, 3 } },
+    { .op = "rope", .shapes = { "f64[2,5,3,4]" }, .lo = -2, .hi = 2, .numbers = { 100, 3, 1 } },
+    { .op = "attention", .shapes = { "f64[2,3,4,3]", "f64[2,3,2,3]", "f64[2,3,2,3]", "" }, .lo = -2, .hi = 2 },
+    { .op = "attention", .shapes = { "f64[2,3,2,2]", "f64[2,5,2,2]", "f64[2,5,2,2]", "" }, .lo = -2, .hi = 2,
+      .numbers = { 0.3 }, .keep = true },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
@@ -122,7 +127,7 @@ static dt_tensor *call(const sample *s, dt_tensor *const *x)
     _Alignas(16) unsigned char attributes[DT_MAX_ATTRIBUTE_BYTES] = { 0 };
     int count = 0;
     write_attributes(s, op, attributes);
-    while (count < 3 && s->shapes[count]) count++;
+    while (count < OPERANDS && s->shapes[count]) count++;
     return dt_apply(op, x, count, attributes);
 }
 
@@ -170,9 +175,9 @@ static dt_tensor *weights(dt_tensor *y)
 
 static double loss(dt_mesh *mesh, const sample *s, int nudged_operand, int64_t nudged, double nudge)
 {
-    dt_tensor *x[3] = { NULL };
+    dt_tensor *x[OPERANDS] = { NULL };
     int scope = dt_scope_push(dt_mesh_context(mesh), 0);
-    for (int i = 0; i < 3 && s->shapes[i]; i++)
+    for (int i = 0; i < OPERANDS && s->shapes[i]; i++)
         x[i] = operand(mesh, s, i, "", i == nudged_operand ? nudged : -1, nudge);
     dt_tensor *y = call(s, x);
     double value = dt_tensor_item(dt_sum(dt_mul(y, weights(y)), DT_ALL, false));
@@ -186,7 +191,7 @@ static bool is_float(const sample *s, int i) { return s->shapes[i] && strncmp(s-
 
 static bool gradients(dt_mesh *mesh, const sample *s, const char *const *placements, dt_tensor **x)
 {
-    for (int i = 0; i < 3 && s->shapes[i]; i++) {
+    for (int i = 0; i < OPERANDS && s->shapes[i]; i++) {
         x[i] = operand(mesh, s, i, placements ? placements[i] : "", -1, 0);
         if (is_float(s, i)) dt_require_grad(x[i]);
     }
@@ -199,9 +204,9 @@ static dt_status against_differences(dt_context *ctx, void *arg)
     const sample *s = arg;
     const double step = 1e-6;
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
-    dt_tensor *x[3] = { NULL };
+    dt_tensor *x[OPERANDS] = { NULL };
     if (!gradients(mesh, s, NULL, x)) return dt_context_status(ctx);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < OPERANDS; i++) {
         if (!is_float(s, i)) continue;
         double grad[MAX_ELEMENTS];
         int64_t n = 1;
@@ -241,10 +246,10 @@ static bool can_be(const sample *s, int i, const char *placements)
 static void compare(dt_mesh *mesh, const sample *s, const char *const *placements, dt_tensor *const *wanted)
 {
     dt_context *ctx = dt_mesh_context(mesh);
-    dt_tensor *x[3] = { NULL };
+    dt_tensor *x[OPERANDS] = { NULL };
     int scope = dt_scope_push(ctx, 0);
     bool done = gradients(mesh, s, placements, x);
-    for (int i = 0; i < 3 && done; i++)
+    for (int i = 0; i < OPERANDS && done; i++)
         if (is_float(s, i))
             expect(dt_tensor_close(dt_grad(x[i]), wanted[i], 1e-12, 1e-12), "%s: operand %d of %s; %s; %s: %s",
                    s->op, i, placements[0], placements[1], placements[2],
@@ -256,14 +261,14 @@ static dt_status against_one(dt_context *ctx, void *arg)
 {
     const sample *s = arg;
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
-    dt_tensor *whole[3] = { NULL }, *wanted[3] = { NULL };
+    dt_tensor *whole[OPERANDS] = { NULL }, *wanted[OPERANDS] = { NULL };
     if (!gradients(mesh, s, NULL, whole)) return dt_context_status(ctx);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < OPERANDS; i++)
         if (is_float(s, i)) wanted[i] = dt_grad(whole[i]);
     for (int c = 0; c < 125; c++) {
-        const char *placements[3] = { places[c % 5], places[c / 5 % 5], places[c / 25] };
+        const char *placements[OPERANDS] = { places[c % 5], places[c / 5 % 5], places[c / 25], "" };
         bool can = true;
-        for (int i = 0; i < 3; i++) can &= can_be(s, i, placements[i]);
+        for (int i = 0; i < OPERANDS; i++) can &= can_be(s, i, placements[i]);
         if (can) compare(mesh, s, placements, wanted);
     }
     return dt_context_status(ctx);
