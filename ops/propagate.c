@@ -278,6 +278,14 @@ static dti_place used_place(const dti_strategy *strategy, int i)
 
 /* ---- prices ------------------------------------------------------------------------------------------------------ */
 
+/* Into how many pieces a mesh dim splits a factor, as far as there are elements for them. */
+static int64_t pieces(const search *s, int m, dti_place place)
+{
+    int64_t size = s->mesh->dims[m].size;
+    int64_t elements = place.factor < 0 ? size : s->out->bound.factor[place.factor].size;
+    return elements < 1 ? 1 : elements < size ? elements : size;
+}
+
 /* What the busiest rank receives of an operand along all mesh dims: sums of P first, of its part as it is given; then
  * what it is to hold and does not. */
 static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *messages)
@@ -286,8 +294,8 @@ static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *mess
     for (int m = 0; m < s->mesh->dim_count; m++) {
         dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
         int64_t size = s->mesh->dims[m].size;
-        if (given.what == DTI_PLACE_S) held /= size;
-        if (used.what == DTI_PLACE_S) part /= size;
+        if (given.what == DTI_PLACE_S) held /= pieces(s, m, given);
+        if (used.what == DTI_PLACE_S) part /= pieces(s, m, used);
         if (given.what == DTI_PLACE_R || same_place(given, used)) continue;
         if (given.what == DTI_PLACE_P) summed *= size;
         if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) kept *= size;
@@ -303,9 +311,10 @@ static int64_t work_ns(const search *s)
     int64_t share = 1, flops = s->ask->flops;
     for (int m = 0; m < s->mesh->dim_count; m++) {
         const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
-        bool splits = strategy->fresh.what == DTI_PLACE_S;
-        for (int i = 0; i < s->rule->operand_count; i++) splits |= strategy->operand[i].what == DTI_PLACE_S;
-        if (splits) share *= s->mesh->dims[m].size;
+        dti_place split = strategy->fresh;
+        for (int i = 0; i < s->rule->operand_count; i++)
+            if (strategy->operand[i].what == DTI_PLACE_S) split = strategy->operand[i];
+        if (split.what == DTI_PLACE_S) share *= pieces(s, m, split);
     }
     int64_t compute = flops / FLOPS_PER_NS / share, memory = s->touched / BYTES_PER_NS / share;
     return compute > memory ? compute : memory;
