@@ -199,9 +199,20 @@ static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes
 
 static dt_context *context_of(dt_tensor *const *in, int n)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; in && i < n && i < DT_MAX_OPERANDS; i++)
         if (in[i]) return in[i]->ctx;
     return NULL;
+}
+
+static bool check_call(dt_context *ctx, const dt_op *op, int n, dt_tensor *const *result, int count)
+{
+    if (!op || !op->head) return dti_fail(ctx, DT_ERR_ARG, "dt_apply: expected a row with a head, got none"), false;
+    if (n > DT_MAX_OPERANDS)
+        return dti_fail(ctx, DT_ERR_ARG, "%s: %d operands, more than %d", op->head, n, DT_MAX_OPERANDS), false;
+    if (count < 0 || (count && !result))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: got room for %d results%s", op->head, count, result ? "" : " nowhere"),
+               false;
+    return true;
 }
 
 static bool check_operands(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n)
@@ -260,10 +271,10 @@ dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void 
                        int count)
 {
     dt_tensor *made[DT_MAX_RESULTS] = { NULL };
-    dt_context *ctx = n > 0 && n <= DT_MAX_OPERANDS ? context_of(in, n) : NULL;
+    dt_context *ctx = context_of(in, n);
     if (!ctx) return DT_ERR_ARG;
     if (dti_failed(ctx)) return ctx->status;
-    bool done = apply(ctx, op, in, n, attributes, count, made);
+    bool done = check_call(ctx, op, n, result, count) && apply(ctx, op, in, n, attributes, count, made);
     for (int r = 0; r < count && done; r++) result[r] = made[r];
     return dt_context_status(ctx);
 }

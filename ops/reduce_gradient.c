@@ -69,7 +69,7 @@ dt_status dti_grad_logsumexp(dt_gradient *g)
 
 dt_status dti_grad_var(dt_gradient *g)
 {
-    double by = (double)(count(g) - over(g)->correction);
+    double by = (double)count(g) - (double)over(g)->correction;
     dt_tensor *apart = dt_sub(g->in[0], dt_mean(g->in[0], over(g)->dims, true));
     return one(g, dt_mul(dt_mul_scalar(apart, 2 / by), spread(g, g->out_grad[0])));
 }

@@ -70,10 +70,43 @@ static bool read_attribute(dt_context *ctx, const dt_op *op, const dt_attribute 
     }
 }
 
+/* The table says what is read of the struct, and a program may have written it. */
+static bool check_attribute(dt_context *ctx, const dt_op *op, const dt_attribute *a)
+{
+    static const struct { size_t bytes, align; } of[DT_ATTRIBUTE_KIND_COUNT] = {
+        [DT_ATTRIBUTE_INT] = { sizeof(int64_t), _Alignof(int64_t) },
+        [DT_ATTRIBUTE_DIM] = { sizeof(int), _Alignof(int) },
+        [DT_ATTRIBUTE_DIMS] = { sizeof(dt_dims), _Alignof(dt_dims) }, [DT_ATTRIBUTE_BOOL] = { sizeof(bool), 1 },
+        [DT_ATTRIBUTE_NUMBER] = { sizeof(double), _Alignof(double) },
+        [DT_ATTRIBUTE_DTYPE] = { sizeof(dt_dtype), _Alignof(dt_dtype) },
+        [DT_ATTRIBUTE_SHAPE] = { sizeof(dt_shape), _Alignof(dt_shape) },
+    };
+    if (!a->name || (unsigned)a->kind >= DT_ATTRIBUTE_KIND_COUNT)
+        return dti_fail(ctx, DT_ERR_ARG, "%s: an attribute without a name, or of no DT_ATTRIBUTE_* kind", op->head),
+               false;
+    if (a->offset <= op->attribute_bytes && of[a->kind].bytes <= op->attribute_bytes - a->offset
+        && a->offset % of[a->kind].align == 0)
+        return true;
+    dti_fail(ctx, DT_ERR_ARG, "%s: attribute %s, %zu bytes at offset %zu, does not lie in a struct of %zu", op->head,
+             a->name, of[a->kind].bytes, a->offset, op->attribute_bytes);
+    return false;
+}
+
+static bool check_attributes(dt_context *ctx, const dt_op *op)
+{
+    if (op->attribute_count < 0 || op->attribute_count > DT_MAX_ATTRIBUTES || (op->attribute_count && !op->attributes))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: expected a table of at most %d attributes, got %d%s", op->head,
+                        DT_MAX_ATTRIBUTES, op->attribute_count, op->attributes ? "" : " in none"), false;
+    for (int i = 0; i < op->attribute_count; i++)
+        if (!check_attribute(ctx, op, &op->attributes[i])) return false;
+    return true;
+}
+
 bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
                          dti_attributes *out)
 {
     out->bytes = op->attribute_bytes;
+    if (!check_attributes(ctx, op)) return false;
     if (out->bytes == 0) return true;
     if (out->bytes > DT_MAX_ATTRIBUTE_BYTES)
         return dti_fail(ctx, DT_ERR_ARG, "%s: %zu bytes of attributes, more than %d", op->head, out->bytes,
@@ -147,19 +180,31 @@ static dt_dtype result_dtype(const dt_op *op, const dti_attributes *attributes, 
     }
 }
 
+/* Letter i of those before end, blanks left out; t where there is none. */
+static char letter_at(const char *text, const char *end, int i)
+{
+    for (; text < end; text++)
+        if (*text != ' ' && i-- == 0) return *text;
+    return 't';
+}
+
 static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const *in, const dti_attributes *attributes,
                          dti_asking *out)
 {
     const dti_rule *rule = &out->rule;
     const char *letters = op->dtypes, *arrow = letters ? strstr(letters, "->") : NULL;
     int common = -1;
+    if (letters && (!arrow || strspn(letters, "tnfib ") != (size_t)(arrow - letters)
+                    || strspn(arrow + 2, "tnfibds ") != strlen(arrow + 2)))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: dtypes \"%s\": expected letters, \"->\", letters", op->head, letters),
+               false;
     for (int i = 0; i < rule->operand_count; i++) {
-        char letter = arrow && letters + i < arrow ? letters[i] : 't';
+        char letter = arrow ? letter_at(letters, arrow, i) : 't';
         if (in[i] && !match_operand(ctx, op, rule, in, i, letter, &common)) return false;
     }
     dt_dtype alike = common < 0 ? DT_F32 : (dt_dtype)in[common]->form.dtype;
     for (int r = 0; r < rule->result_count; r++) {
-        char letter = arrow && (int)strlen(arrow) > r + 2 ? arrow[r + 2] : 't';
+        char letter = arrow ? letter_at(arrow + 2, arrow + strlen(arrow), r) : 't';
         out->ask.result[r] = result_dtype(op, attributes, letter, alike);
         if (out->ask.result[r] > DT_DTYPE_DEFAULT && out->ask.result[r] < DT_DTYPE_COUNT) continue;
         dti_fail(ctx, DT_ERR_DTYPE, "%s: %d is no dtype", op->head, (int)out->ask.result[r]);
@@ -176,6 +221,16 @@ static void list_shapes(const dt_spec *const *in, int n, dt_shape *shapes)
     for (int i = 0; i < DT_MAX_OPERANDS; i++) shapes[i] = i < n && in[i] ? in[i]->shape : (dt_shape){ .n = -1 };
 }
 
+/* Texts that end, counts that the arrays have. */
+static bool check_derived(dt_context *ctx, const dt_op *op, const dt_derived *out)
+{
+    bool fits = memchr(out->rule, 0, sizeof out->rule) && memchr(out->polynomial, 0, sizeof out->polynomial)
+        && out->size_count >= 0 && out->size_count <= DT_MAX_DIMS && out->batch.n >= 0 && out->batch.n <= DT_MAX_DIMS;
+    for (int d = 0; fits && d < out->batch.n; d++) fits = out->batch.dim[d] >= 0;
+    if (!fits) dti_fail(ctx, DT_ERR_ARG, "%s: what its row derives is out of range", op->head);
+    return fits;
+}
+
 static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
                    dt_derived *out)
 {
@@ -187,7 +242,7 @@ static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, i
     list_shapes(in, n, shapes);
     dt_status status = op->derive(ctx, attributes->values, shapes, n, out);
     if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: its rule says no more", op->head);
-    return status == DT_OK && !dti_failed(ctx);
+    return status == DT_OK && !dti_failed(ctx) && check_derived(ctx, op, out);
 }
 
 static bool parse(dt_context *ctx, const dt_op *op, int n, dti_asking *out)

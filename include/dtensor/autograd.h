@@ -30,8 +30,8 @@ typedef dt_tensor *(*dt_grad_fn)(dt_tensor *grad, void *arg);
 DT_API dt_tensor *dt_require_grad(dt_tensor *x);
 /* Add the gradient of y to the leaves it was made of. seed: the gradient of what comes of y, a tensor like it on its
  * mesh, placed in any way; NULL: 1, for a y of one element. Collective. DT_ERR_STATE: y was made of no leaf, or of
- * something that backward has passed; DT_ERR_SHAPE: no seed, or one of another shape. After an error the leaves'
- * gradients are incomplete. */
+ * something that backward has passed; DT_ERR_SHAPE: no seed, or one of another shape or mesh; DT_ERR_DTYPE. After an
+ * error the leaves' gradients are incomplete. */
 DT_API dt_status dt_backward(dt_tensor *y, dt_tensor *seed);
 /* The gradient of a leaf so far, maybe P; x owns it. NULL, without an error, if there is none. Local. */
 DT_API dt_tensor *dt_grad(dt_tensor *x);

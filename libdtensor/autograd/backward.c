@@ -33,14 +33,15 @@ static int by_number(const void *a, const void *b)
     return (x->number < y->number) - (x->number > y->number);
 }
 
-/* All that the first reaches, the last made first. */
+/* All that the first reaches, the last made first. Of a backward within another, which a hook or a recomputed function
+ * may begin, without what the outer one has still to pass. */
 static bool collect(walk *w, dti_node *first)
 {
     if (!append(w, first)) return false;
     for (int i = 0; i < w->count; i++)
         for (int k = 0; k < w->nodes[i]->in_count; k++)
             if (w->nodes[i]->in[k].node && !append(w, w->nodes[i]->in[k].node)) return false;
-    qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, by_number);
+    if (w->count) qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, by_number);
     return true;
 }
 
@@ -81,6 +82,25 @@ static bool add_gradient(dti_node *node, int output, dt_tensor *grad)
     return true;
 }
 
+static bool same_shape(const dt_spec *a, const dt_spec *b)
+{
+    bool same = a->shape.n == b->shape.n;
+    for (int d = 0; same && d < a->shape.n; d++) same = a->shape.dim[d] == b->shape.dim[d];
+    return same;
+}
+
+static bool check_hooked(const dt_tensor *grad, const dt_tensor *other)
+{
+    if (other->ctx != grad->ctx)
+        return dti_fail(grad->ctx, DT_ERR_ARG, "dt_grad_hook: returned a tensor of another context"), false;
+    if (dt_spec_dtype(other->spec) == dt_spec_dtype(grad->spec) && other->spec->mesh == grad->spec->mesh
+        && same_shape(other->spec, grad->spec))
+        return true;
+    dti_fail(grad->ctx, DT_ERR_SHAPE, "dt_grad_hook: expected a gradient like %s on %s, got %s on %s", grad->spec->text,
+             dt_mesh_text(grad->spec->mesh), other->spec->text, dt_mesh_text(other->spec->mesh));
+    return false;
+}
+
 static bool call_hooks(dti_node *node)
 {
     for (const dti_hook *hook = node->hooks; hook; hook = hook->next) {
@@ -89,6 +109,7 @@ static bool call_hooks(dti_node *node)
         dt_tensor *other = grad ? hook->fn(grad, hook->arg) : NULL;
         if (dti_failed(node->ctx)) return false;
         if (!other || other == grad) continue;
+        if (!check_hooked(grad, other)) return false;
         dti_tensor_destroy(node->grad[hook->output]);
         node->grad[hook->output] = dti_tensor_hide(dti_tensor_share(other));
         if (!node->grad[hook->output]) return false;
@@ -133,6 +154,7 @@ static bool pass_in_scope(dti_node *node)
         node->grad[r] = NULL;
     }
     if (!node->class->again) dti_node_spend(node);
+    node->listed = false;
     return done && !dti_failed(node->ctx);
 }
 
@@ -152,13 +174,6 @@ static dt_tensor *ones(const dt_tensor *y)
     return spec ? dt_full(spec, 1) : NULL;
 }
 
-static bool same_shape(const dt_spec *a, const dt_spec *b)
-{
-    bool same = a->shape.n == b->shape.n;
-    for (int d = 0; same && d < a->shape.n; d++) same = a->shape.dim[d] == b->shape.dim[d];
-    return same;
-}
-
 static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 {
     dt_context *ctx = y->ctx;
@@ -169,9 +184,12 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
     if (seed && seed->ctx != ctx)
         return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;
-    if (seed && (!same_shape(seed->spec, y->spec) || seed->spec->mesh != y->spec->mesh))
-        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected a seed like %s, got %s", y->spec->text,
-                        seed->spec->text), false;
+    if (seed && seed->spec->mesh != y->spec->mesh)
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected a seed on mesh %s, got one on %s",
+                        dt_mesh_text(y->spec->mesh), dt_mesh_text(seed->spec->mesh)), false;
+    if (seed && (!same_shape(seed->spec, y->spec) || dt_spec_dtype(seed->spec) != dt_spec_dtype(y->spec)))
+        return dti_fail(ctx, same_shape(seed->spec, y->spec) ? DT_ERR_DTYPE : DT_ERR_SHAPE,
+                        "dt_backward: expected a seed like %s, got %s", y->spec->text, seed->spec->text), false;
     return true;
 }
 

@@ -32,13 +32,20 @@ static bool make_leaves(const recompute_state *s, uint32_t wanted, dt_tensor **i
     return true;
 }
 
+static dt_tensor *call(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in)
+{
+    dt_tensor *y = fn(in, arg);
+    if (!y && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_ARG, "dt_recompute: the function returned no tensor");
+    return y;
+}
+
 static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     const recompute_state *s = node->state;
     dt_tensor *in[DTI_MAX_NODE_INPUTS] = { NULL };
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
-    dt_tensor *y = s->fn(in, s->arg);
+    dt_tensor *y = call(node->ctx, s->fn, s->arg, in);
     if (!y || dt_backward(y, grad[0])) return false;
     for (int i = 0; i < s->n; i++)
         if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
@@ -50,12 +57,12 @@ static const dti_node_class recompute_class = { "a recomputed function", backwar
 static dt_tensor *run(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in, unsigned flags)
 {
     int scope = dt_scope_push(ctx, flags);
-    return scope ? dt_scope_pop(ctx, scope, fn(in, arg)) : NULL;
+    return scope ? dt_scope_pop(ctx, scope, call(ctx, fn, arg, in)) : NULL;
 }
 
 static dt_context *context_of(dt_tensor *const *in, int n)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && i < DTI_MAX_NODE_INPUTS; i++)
         if (in[i]) return in[i]->ctx;
     return NULL;
 }
@@ -74,8 +81,10 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
 
 dt_tensor *dt_recompute(dt_fn fn, void *arg, dt_tensor *const *in, int n)
 {
-    dt_context *ctx = in && n > 0 && n <= DTI_MAX_NODE_INPUTS ? context_of(in, n) : NULL;
+    dt_context *ctx = in ? context_of(in, n) : NULL;
     if (!ctx || dti_failed(ctx)) return NULL;
+    if (n > DTI_MAX_NODE_INPUTS)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: %d inputs, more than %d", n, DTI_MAX_NODE_INPUTS), NULL;
     if (!fn) return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: no function"), NULL;
     bool records = ctx->recorder && !(dti_scope_flags(ctx) & DT_SCOPE_NO_GRAD);
     dt_tensor *y = run(ctx, fn, arg, in, records ? DT_SCOPE_NO_GRAD : 0);

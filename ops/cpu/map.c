@@ -148,12 +148,13 @@ static bool take_number(const dt_call *call, dt_dtype dtype, double number, int6
     return false;
 }
 
-/* What adds nothing, where another rank adds the number. */
+/* What adds nothing, where another rank adds the number; but it is refused on all ranks alike. */
 static bool take_numbers(mapping *m, const dti_map_row *row, dt_dtype dtype)
 {
     if (!row->numbers) return true;
     const dti_map_numbers *numbers = m->call->attributes;
     bool here = !row->once || m->call->adds_number;
+    if (!here && !take_number(m->call, dtype, numbers->a, &m->run.a_whole)) return false;
     m->run.a = here ? numbers->a : row->map == DTI_MAP_SUB_NUMBER ? 0.0 : -0.0;
     m->run.b = numbers->b;
     return take_number(m->call, dtype, m->run.a, &m->run.a_whole)

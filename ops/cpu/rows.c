@@ -151,7 +151,7 @@ static void var_row(dti_row *row)
 {
     const dti_over *over = row->attributes;
     double squares = dti_row_squares(row->x, dti_row_sum(row->x, row->n) / (double)row->n, row->n);
-    row->result[0] = row->n > over->correction ? squares / (double)(row->n - over->correction) : NAN;
+    row->result[0] = row->n > over->correction ? squares / ((double)row->n - (double)over->correction) : NAN;
 }
 
 /* Squares of what has been brought near 1 do not overflow. */

@@ -366,6 +366,58 @@ static dt_status hooks(dt_context *ctx, void *arg)
 
 static void hooks_see_whole_gradients(void) { launch(2, hooks, NULL); }
 
+typedef struct within { dt_tensor *y, *seed; int calls; } within;
+
+static dt_tensor *backward_within(dt_tensor *grad, void *arg)
+{
+    (void)grad;
+    within *w = arg;
+    if (w->calls++ == 0) dt_backward(w->y, w->seed);
+    return NULL;
+}
+
+static dt_tensor *other_shape(dt_tensor *grad, void *arg)
+{
+    dt_mesh *mesh = dt_spec_mesh(dt_tensor_spec(grad));
+    return dt_zeros(dt_spec_parse(mesh, arg));
+}
+
+/* A backward within a backward: through leaves that the outer one has passed, and what it has still to pass. */
+static dt_status nested(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)"), *one = dt_full(dt_tensor_spec(x), 1), *h = plus(x, x);
+    dt_tensor *later = dt_require_grad(dt_full(dt_tensor_spec(x), 1));
+    within w = { plus(later, later), one, 0 }, same = { h, one, 0 };
+    dt_grad_hook(h, backward_within, &w);
+    expect(dt_backward(times(h, later), one) == DT_OK && w.calls == 1, "%s", dt_context_error(ctx));
+    expect(dt_tensor_close(dt_grad(later), plus(h, plus(one, one)), 0, 0), "of both");
+    h = same.y = plus(x, x);
+    dt_grad_hook(h, backward_within, &same);
+    expect(dt_backward(h, one) == DT_OK, "%s", dt_context_error(ctx));
+    return dt_context_status(ctx);
+}
+
+static void backward_within_backward(void) { launch(2, nested, NULL); }
+
+static dt_status hooked_badly(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    static const char *const specs[] = { "f64[99]", "i32[8,4]", "f32[8,4]" };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    for (int i = 0; i < DT_COUNT(specs); i++) {
+        dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)");
+        dt_grad_hook(x, other_shape, (void *)(uintptr_t)specs[i]);
+        dt_backward(plus(x, x), dt_full(dt_tensor_spec(x), 1));
+        expect_error(ctx, DT_ERR_SHAPE, "expected a gradient like f64[8,4]@x:S(0)", specs[i]);
+        expect(dt_grad(x) == NULL, "no gradient");
+    }
+    return dt_context_status(ctx);
+}
+
+static void hooks_return_gradients(void) { launch(2, hooked_badly, NULL); }
+
 static dt_status regions(dt_context *ctx, void *arg)
 {
     (void)arg;
@@ -415,6 +467,75 @@ static void functions_are_recomputed(void) { launch(2, recomputed, NULL); }
 
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
+static dt_tensor *nothing(dt_tensor *const *in, void *arg)
+{
+    (void)in, (void)arg;
+    return NULL;
+}
+
+static dt_status derives_too_much(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
+                                  dt_derived *out)
+{
+    (void)ctx, (void)attributes, (void)shapes, (void)n;
+    snprintf(out->rule, sizeof out->rule, "... -> ...");
+    out->stretches = true;
+    out->batch.n = 99;
+    return DT_OK;
+}
+
+static dt_status no_kernel(const dt_call *call)
+{
+    (void)call;
+    return DT_OK;
+}
+
+/* Rows that a program wrote wrong. */
+static dt_status bad_rows(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    static const dt_attribute out_of_it[] = { { "v", DT_ATTRIBUTE_INT, 1000 } };
+    static const dt_attribute odd[] = { { "v", DT_ATTRIBUTE_KIND_COUNT, 0 } };
+    static const dt_op headless = { .rule = "... -> ...", .kernel = plus_kernel };
+    static const dt_op derived = { .head = "f(x)", .derive = derives_too_much, .kernel = plus_kernel };
+    static const dt_op outside = { .head = "f(x)", .rule = "... -> ...", .kernel = plus_kernel, .attributes = out_of_it,
+                                   .attribute_count = 1, .attribute_bytes = 8 };
+    static const dt_op kind = { .head = "f(x)", .rule = "... -> ...", .kernel = plus_kernel, .attributes = odd,
+                                .attribute_count = 1, .attribute_bytes = 8 };
+    static const dt_op table = { .head = "f(x)", .rule = "... -> ...", .kernel = plus_kernel, .attribute_count = 1,
+                                 .attribute_bytes = 8 };
+    static const dt_op letters = { .head = "f(x)", .rule = "... -> ...", .kernel = plus_kernel, .dtypes = "t -> z" };
+    static const dt_op blanks = { .head = "f(x)", .rule = "... -> ...", .kernel = no_kernel, .dtypes = "t -> i" };
+    static const struct { const dt_op *op; const char *says; } given[] = {
+        { NULL, "expected a row with a head" },         { &headless, "expected a row with a head" },
+        { &derived, "derives is out of range" },        { &outside, "does not lie in a struct of 8" },
+        { &kind, "of no DT_ATTRIBUTE_* kind" },         { &table, "got 1 in none" },
+        { &letters, "expected letters" },
+    };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x[DT_MAX_OPERANDS + 1];
+    int64_t value = 0;
+    for (int i = 0; i < DT_COUNT(x); i++) x[i] = leaf(mesh, "f64[8,4]");
+    for (int i = 0; i < DT_COUNT(given); i++) {
+        dt_apply(given[i].op, x, 1, &value);
+        expect_error(ctx, DT_ERR_ARG, given[i].says, given[i].says);
+    }
+    dt_tensor *y = dt_apply(&blanks, (dt_tensor *[]){ dt_detach(x[0]) }, 1, NULL);
+    expect(y && dt_spec_dtype(dt_tensor_spec(y)) == DT_I64, "blanks between letters");
+    dt_add_scalar(dt_zeros(dt_spec_parse(mesh, "i32[8]@x:P")), 0.5);
+    expect_error(ctx, DT_ERR_ARG, "expected a whole number", "on all ranks, though one alone would add it");
+    dt_apply(&plus_row, x, DT_COUNT(x), NULL);
+    expect_error(ctx, DT_ERR_ARG, "17 operands, more than 16", "operands");
+    dt_apply_all(&plus_row, x, 2, NULL, x, -1);
+    expect_error(ctx, DT_ERR_ARG, "room for -1", "results");
+    dt_apply_all(&plus_row, x, 2, NULL, NULL, 1);
+    expect_error(ctx, DT_ERR_ARG, "nowhere", "no results");
+    dt_recompute(nothing, NULL, x, 1);
+    expect_error(ctx, DT_ERR_ARG, "the function returned no tensor", "nothing came");
+    return dt_context_status(ctx);
+}
+
+static void bad_rows_are_refused(void) { launch(2, bad_rows, NULL); }
+
 static dt_status refused(dt_context *ctx, void *arg)
 {
     (void)arg;
@@ -424,6 +545,10 @@ static dt_status refused(dt_context *ctx, void *arg)
     expect_error(ctx, DT_ERR_SHAPE, "one element or a seed, got f64[8,4]", "a seed is needed");
     dt_backward(y, dt_full(dt_spec_parse(mesh, "f64[4,8]"), 1));
     expect_error(ctx, DT_ERR_SHAPE, "a seed like f64[8,4]", "of the same shape");
+    dt_backward(y, dt_full(dt_spec_parse(mesh, "f32[8,4]"), 1));
+    expect_error(ctx, DT_ERR_DTYPE, "a seed like f64[8,4]", "of the same dtype");
+    dt_backward(y, dt_full(dt_spec_parse(dt_mesh_create(ctx, "z"), "f64[8,4]"), 1));
+    expect_error(ctx, DT_ERR_SHAPE, "a seed on mesh x=2, got one on z=2", "on the same mesh");
     expect(dt_backward(y, dt_full(dt_tensor_spec(y), 1)) == DT_OK, "the right seed, after errors");
     dt_backward(y, dt_full(dt_tensor_spec(y), 1));
     expect_error(ctx, DT_ERR_STATE, "has passed", "twice");
@@ -453,9 +578,12 @@ static const test_row rows[] = {
     { "memory goes as backward passes", memory_goes_as_backward_passes },
     { "chains may be long", chains_may_be_long },
     { "hooks see whole gradients", hooks_see_whole_gradients },
+    { "backward within backward", backward_within_backward },
+    { "hooks return gradients", hooks_return_gradients },
     { "regions without gradients", regions_without_gradients },
     { "functions are recomputed", functions_are_recomputed },
     { "bad input is refused", bad_input_is_refused },
+    { "bad rows are refused", bad_rows_are_refused },
 };
 
 const suite the_suite = { "tape", rows, DT_COUNT(rows) };
