@@ -194,7 +194,7 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
     const dti_rule *rule = &out->rule;
     const char *letters = op->dtypes, *arrow = letters ? strstr(letters, "->") : NULL;
     int common = -1;
-    if (letters && (!arrow || strspn(letters, "tnfib ") != (size_t)(arrow - letters)
+    if (letters && (!arrow || strspn(letters, "tnfibs ") != (size_t)(arrow - letters)
                     || strspn(arrow + 2, "tnfibds ") != strlen(arrow + 2)))
         return dti_fail(ctx, DT_ERR_ARG, "%s: dtypes \"%s\": expected letters, \"->\", letters", op->head, letters),
                false;

@@ -209,7 +209,7 @@ static dt_status stays_away(dt_context *ctx, void *arg)
 
 static void one_stays_away(void)
 {
-    setenv("DT_TIMEOUT", "0.02", 1);
+    setenv("DT_TIMEOUT", "0.5", 1);
     for (int round = 0; round < RANKS; round++) {
         fault f = { .who = round, .spec = specs[1] };
         char error[512] = "";
