@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Non-temporal stores, where the CPU has them. Sanitizers do not see them, so that builds with one copy plainly. */
-#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE */
+#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "comm/stream.h"
 
 #include <stdint.h>
@@ -53,13 +53,4 @@ size_t dti_cache_bytes(void)
     bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
     return bytes > 0 ? (size_t)bytes : (size_t)16 << 20;
-}
-
-size_t dti_own_cache_bytes(void)
-{
-    long bytes = -1;
-#ifdef _SC_LEVEL2_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }

@@ -13,9 +13,7 @@ enum { DTI_STREAM_RUN = 512 };     /* bytes of a run from which it is worth it  
 /* Copy n bytes; whoever reads them sees them after dti_stream_end and a release by this thread. */
 void dti_stream(void *to, const void *from, size_t n);
 void dti_stream_end(void);
-/* Bytes of the last cache that all CPUs share, and of the last one that a CPU has for itself, as far as the system
- * says. */
+/* Bytes of the last cache that all CPUs share, as far as the system says. */
 size_t dti_cache_bytes(void);
-size_t dti_own_cache_bytes(void);
 
 #endif

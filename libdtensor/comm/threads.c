@@ -249,7 +249,7 @@ static bool do_call(thread_group *g, const call *c)
     threads *t = threads_of(g);
     const dti_exchange *ex = &c->exchange;
     if (c->kind == CALL_ALL_REDUCE)
-        return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit_all, &t->scratch);
+        return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit, &t->scratch);
     return dti_take(ex, g->sources, &ex->target, 1, t->world->fit, &t->scratch);
 }
 

@@ -20,8 +20,7 @@ static void *take_lines(size_t bytes)
 
 bool dti_world_init(dti_world *world, int n, dti_patience patience)
 {
-    size_t fit = dti_cache_bytes() / 2 / (size_t)n, own = 2 * dti_own_cache_bytes();
-    *world = (dti_world){ .n = n, .patience = patience, .fit = fit, .fit_all = own < fit ? own : fit };
+    *world = (dti_world){ .n = n, .patience = patience, .fit = dti_cache_bytes() / 2 / (size_t)n };
     world->ranks = take_lines((size_t)n * sizeof *world->ranks);
     if (world->ranks && pthread_mutex_init(&world->mutex, NULL) == 0) return true;
     free(world->ranks);

@@ -64,7 +64,6 @@ typedef struct dti_world {
     int n;
     dti_patience patience;
     size_t fit;                    /* bytes of a target that still fit a rank's part of the cache                  */
-    size_t fit_all;                /* the same of what a rank writes to all: lines that other CPUs have            */
     pthread_mutex_t mutex;
     dti_circle *circles;
     uint64_t failures;
