@@ -10,7 +10,7 @@
 #include "ops/bind.h"
 
 typedef struct bound_call {        /* as texts                                                                     */
-    dti_row_text row;
+    const dti_row_text *row;
     const char *shapes;            /* of the operands, "[3,4] [(2 3)] -"; "-": absent                              */
     const char *batch;             /* what "..." is asked to be, "[2,3]"; NULL: nothing                            */
     const char *sizes;             /* what attributes say, "c=5 d=2"; NULL: nothing                                */
@@ -65,7 +65,7 @@ static inline bool bound_make(dt_context *ctx, const bound_call *call, bound_par
     dti_scan shapes = { ctx, "shapes", call->shapes, call->shapes };
     dti_scan batch = { ctx, "batch", call->batch, call->batch }, sizes = { ctx, "sizes", call->sizes, call->sizes };
     memset(parts, 0, sizeof *parts);
-    if (!dti_rule_parse(ctx, &call->row, &parts->rule) || !bound_shapes(&shapes, parts)) return false;
+    if (!dti_rule_parse(ctx, call->row, &parts->rule) || !bound_shapes(&shapes, parts)) return false;
     if (call->batch && !bound_batch(&batch, parts)) return false;
     if (call->sizes && !bound_sizes(&sizes, parts)) return false;
     return dti_rule_bind(ctx, &parts->rule, &parts->call, &parts->bound);
