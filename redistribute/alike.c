@@ -70,20 +70,13 @@ static bool in_line(const chain *a, const chain *b)
     return (b->count <= a->count && continues(a, b)) || (a->count <= b->count && continues(b, a));
 }
 
-static uint32_t atom_of(const dti_frame *frame, int stride)
-{
-    for (int i = 0; i < frame->atom_count; i++)
-        if (frame->atoms[i].axis.stride == stride) return dti_bit(i);
-    return 0;
-}
-
 static uint32_t digits_of(const dti_frame *frame, const chain *c)
 {
     uint32_t atoms = 0;
     for (int i = c->first; i < c->first + c->count; i++) {
         const dti_carve *carve = &c->holding->carves[i];
         for (int d = carve->first; d < carve->first + carve->count; d++)
-            if (c->holding->digits[d].mode != DTI_OPEN) atoms |= atom_of(frame, c->holding->digits[d].stride);
+            if (c->holding->digits[d].mode != DTI_OPEN) atoms |= dti_frame_atom(frame, c->holding->digits[d].stride);
     }
     return atoms;
 }
@@ -91,7 +84,7 @@ static uint32_t digits_of(const dti_frame *frame, const chain *c)
 static uint32_t zeros_of(const dti_frame *frame, const dti_holding *holding)
 {
     uint32_t atoms = 0;
-    for (int i = 0; i < holding->zero_count; i++) atoms |= atom_of(frame, holding->zeros[i].stride);
+    for (int i = 0; i < holding->zero_count; i++) atoms |= dti_frame_atom(frame, holding->zeros[i].stride);
     return atoms;
 }
 
@@ -146,7 +139,7 @@ dti_ranks dti_ranks_sending_alike(const dti_frame *frame, const dti_step *steps,
     for (int i = 0; i < n; i++) {
         atoms |= telling(frame, &steps[i]);
         for (int c = 0; c < steps[i].copy_count; c++)
-            copies |= atom_of(frame, steps[i].asked[steps[i].sum_count + steps[i].cut_count + c].stride);
+            copies |= dti_frame_atom(frame, steps[i].asked[steps[i].sum_count + steps[i].cut_count + c].stride);
     }
     dti_ranks ranks = ranks_with(frame, steps, n, atoms);
     for (int i = 0; i < n && !ranks.all && !atoms; i++)

@@ -48,6 +48,8 @@ void dti_frame_cut(const dti_frame *frame, const dti_layout *layout, uint32_t cl
 uint32_t dti_frame_all(const dti_frame *frame);
 uint32_t dti_frame_inside(const dti_frame *frame, int level);
 int dti_frame_size(const dti_frame *frame, uint32_t atoms);
+/* The atom of this stride; 0: none. */
+uint32_t dti_frame_atom(const dti_frame *frame, int stride);
 /* Open the digits on some atoms. */
 void dti_frame_open(const dti_frame *frame, uint32_t atoms, dti_room *room);
 /* Share what a room leaves out over atoms that cut nothing in it: each along the block it divides most evenly. */

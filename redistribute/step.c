@@ -11,13 +11,6 @@ dti_room *dti_search_room(dti_search *s)
 
 /* ---- whom a rank asks -------------------------------------------------------------------------------------------- */
 
-static uint32_t atoms_of(const dti_frame *frame, int stride)
-{
-    for (int i = 0; i < frame->atom_count; i++)
-        if (frame->atoms[i].axis.stride == stride) return dti_bit(i);
-    return 0;
-}
-
 /* Atoms closed in two carves of one factor that have the same digits up to there: they name the same pieces. */
 static uint32_t common_digits(const dti_frame *frame, const dti_holding *a, const dti_carve *x, const dti_holding *b,
                               const dti_carve *y, bool *alike)
@@ -29,7 +22,7 @@ static uint32_t common_digits(const dti_frame *frame, const dti_holding *a, cons
         const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
         *alike &= p->stride == q->stride && p->size == q->size;
         if (p->stride != q->stride || p->size != q->size) break;
-        if (p->mode == DTI_CLOSED && q->mode == DTI_CLOSED) shared |= atoms_of(frame, p->stride);
+        if (p->mode == DTI_CLOSED && q->mode == DTI_CLOSED) shared |= dti_frame_atom(frame, p->stride);
     }
     return shared;
 }
@@ -89,7 +82,7 @@ static int takers(const dti_frame *frame, uint32_t atoms, const dti_holding *to)
 {
     int count = dti_frame_size(frame, atoms);
     for (int d = 0; d < to->digit_count; d++) {
-        uint32_t atom = atoms_of(frame, to->digits[d].stride);
+        uint32_t atom = dti_frame_atom(frame, to->digits[d].stride);
         if (to->digits[d].mode == DTI_OTHER && (atom & atoms))
             count = count / to->digits[d].size * (to->digits[d].size - 1);
     }
