@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Non-temporal stores, where the CPU has them. Sanitizers do not see them, so that builds with one copy plainly. */
+ * Non-temporal stores, where the CPU has them, and few instructions beside them: the more of those, the fewer loads
+ * and stores are under way at once. Sanitizers do not see them, so that builds with one copy plainly. */
 #define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "comm/stream.h"
 
@@ -10,30 +11,75 @@
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-#include <emmintrin.h>
+#include <immintrin.h>
+
+#define DTI_AVX __attribute__((target("avx"))) /* called where the CPU has it */
 
 enum { LINE = 64 };
 
-void dti_stream(void *to, const void *from, size_t n)
+/* Whole lines. Few instructions between loads and stores keep more of both under way. */
+static void lines_sse2(char *to, const char *from, size_t n)
 {
-    char *out = to;
-    const char *in = from;
-    size_t head = (LINE - (uintptr_t)out % LINE) % LINE;
-    if (head > n) head = n;
-    memcpy(out, in, head);
-    out += head;
-    in += head;
-    n -= head;
-    for (; n >= LINE; out += LINE, in += LINE, n -= LINE) {
-        const __m128i *read = (const void *)in;
-        __m128i *write = (void *)out, a = _mm_loadu_si128(read), b = _mm_loadu_si128(read + 1);
+    for (; n > 0; to += LINE, from += LINE, n -= LINE) {
+        const __m128i *read = (const void *)from;
+        __m128i *write = (void *)to, a = _mm_loadu_si128(read), b = _mm_loadu_si128(read + 1);
         __m128i c = _mm_loadu_si128(read + 2), d = _mm_loadu_si128(read + 3);
         _mm_stream_si128(write, a);
         _mm_stream_si128(write + 1, b);
         _mm_stream_si128(write + 2, c);
         _mm_stream_si128(write + 3, d);
     }
-    memcpy(out, in, n);
+}
+
+DTI_AVX static void lines_avx(char *to, const char *from, size_t n)
+{
+    for (; n > 0; to += LINE, from += LINE, n -= LINE) {
+        const __m256i *read = (const void *)from;
+        __m256i *write = (void *)to, a = _mm256_loadu_si256(read), b = _mm256_loadu_si256(read + 1);
+        _mm256_stream_si256(write, a);
+        _mm256_stream_si256(write + 1, b);
+    }
+}
+
+void dti_stream(void *to, const void *from, size_t n)
+{
+    size_t head = (LINE - (uintptr_t)to % LINE) % LINE;
+    if (head > n) head = n;
+    size_t lines = (n - head) / LINE * LINE, end = head + lines;
+    if (head) memcpy(to, from, head);
+    if (__builtin_cpu_supports("avx")) lines_avx((char *)to + head, (const char *)from + head, lines);
+    else lines_sse2((char *)to + head, (const char *)from + head, lines);
+    if (end < n) memcpy((char *)to + end, (const char *)from + end, n - end);
+}
+
+/* A block is summed in registers, and is so small that loads and stores are under way together. */
+enum { VECTORS = 4, BLOCK = VECTORS * sizeof(__m256) };
+
+DTI_AVX static inline __m256 load(const char *from, int v)
+{
+    return _mm256_loadu_ps((const void *)(from + (size_t)v * sizeof(__m256)));
+}
+
+DTI_AVX static void sum_blocks(const char *const *from, int count, void *const *to, int targets, size_t offset,
+                               size_t n)
+{
+    __m256 sum[VECTORS];
+    for (size_t at = 0; at < n; at += BLOCK) {
+        for (int v = 0; v < VECTORS; v++) sum[v] = load(from[0] + at, v);
+        for (int c = 1; c < count; c++)
+            for (int v = 0; v < VECTORS; v++) sum[v] = _mm256_add_ps(sum[v], load(from[c] + at, v));
+        for (int t = 0; t < targets; t++)
+            for (int v = 0; v < VECTORS; v++) _mm256_stream_ps((float *)to[t] + (offset + at) / 4 + 8 * v, sum[v]);
+    }
+}
+
+size_t dti_stream_sum_f32(const char *const *from, int count, void *const *to, int targets, size_t offset, size_t n)
+{
+    uintptr_t low = offset;
+    for (int t = 0; t < targets; t++) low |= (uintptr_t)to[t];
+    size_t whole = low % sizeof(__m256) || !__builtin_cpu_supports("avx") ? 0 : n / BLOCK * BLOCK;
+    sum_blocks(from, count, to, targets, offset, whole);
+    return whole;
 }
 
 void dti_stream_end(void) { _mm_sfence(); }
@@ -41,6 +87,12 @@ void dti_stream_end(void) { _mm_sfence(); }
 #else
 
 void dti_stream(void *to, const void *from, size_t n) { memcpy(to, from, n); }
+
+size_t dti_stream_sum_f32(const char *const *from, int count, void *const *to, int targets, size_t offset, size_t n)
+{
+    (void)from, (void)count, (void)to, (void)targets, (void)offset, (void)n;
+    return 0;
+}
 
 void dti_stream_end(void) {}
 

@@ -13,6 +13,9 @@ enum { DTI_STREAM_RUN = 512 };     /* bytes of a run from which it is worth it  
 /* Copy n bytes; whoever reads them sees them after dti_stream_end and a release by this thread. */
 void dti_stream(void *to, const void *from, size_t n);
 void dti_stream_end(void);
+/* Sum f32 of count sources, in their order, to all targets, *offset* behind the begin of each: so many of n bytes as
+ * is returned, from the first on; 0 where targets lie so, or this CPU is such, that it cannot. */
+size_t dti_stream_sum_f32(const char *const *from, int count, void *const *to, int targets, size_t offset, size_t n);
 /* Bytes of the last cache that all CPUs share, as far as the system says. */
 size_t dti_cache_bytes(void);
 

@@ -12,8 +12,9 @@
 
 #include "comm/stream.h"
 
-/* Elements of a target that are combined at once. */
-enum { CHUNK = 4096 };
+/* Elements of a target that are combined at once, and bytes of one where targets are written past the caches: there
+ * stores must come among the loads, so that memory is always busy with both. */
+enum { CHUNK = 4096, STREAM_CHUNK_BYTES = 512 };
 
 static void *scratch_take(dti_scratch *scratch, size_t bytes)
 {
@@ -151,14 +152,29 @@ static void combine_chunk(const dti_exchange *ex, const void *const *from, void 
     if (ex->divide) finish_numbers(ex, dtype, wide, n, to);
 }
 
+/* So many elements of a run as can be summed straight past the caches. */
+static int64_t stream_sums(const taking *t, const char *const *from, int64_t to, int64_t run)
+{
+    const dti_exchange *ex = t->ex;
+    bool can = t->streams && ex->combine == DTI_COMBINE_SUM && ex->dtype == DT_F32 && ex->target_dtype == DT_F32
+        && !ex->divide;
+    size_t n = can ? (size_t)run * sizeof(float) : 0;
+    return (int64_t)(dti_stream_sum_f32(from, ex->contributions, t->targets, t->target_count, (size_t)to, n)
+                     / sizeof(float));
+}
+
 /* One run of the result, from where `from` says to `to` bytes behind the begin of every target. */
 static void combine_run(const taking *t, const char **from, int64_t to, int64_t run)
 {
-    _Alignas(64) char apart[CHUNK * sizeof(int64_t)];
+    _Alignas(64) char apart[STREAM_CHUNK_BYTES];
     const dti_exchange *ex = t->ex;
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
+    int64_t most = t->streams ? STREAM_CHUNK_BYTES / to_bytes : CHUNK, done = stream_sums(t, from, to, run);
+    for (int c = 0; c < ex->contributions; c++) from[c] += done * bytes;
+    to += done * to_bytes;
+    run -= done;
     for (int64_t n; run > 0; run -= n, to += n * to_bytes) {
-        n = run < CHUNK ? run : CHUNK;
+        n = run < most ? run : most;
         size_t size = (size_t)(n * to_bytes);
         bool past = t->streams && size >= DTI_STREAM_RUN;
         char *chunk = past ? apart : (char *)t->targets[0] + to;

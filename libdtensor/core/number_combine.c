@@ -4,6 +4,7 @@
  * first of two, and order -0 below +0. */
 #include <string.h>
 
+#include "core/clones.h"
 #include "core/number_parts.h"
 
 /* ---- one number -------------------------------------------------------------------------------------------------- */
@@ -63,7 +64,7 @@ static inline double f64_min(double a, double b)
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-static void sum_f64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void sum_f64(void *out, const void *left, const void *right, size_t blocks)
 {
     double *to = out;
     const double *a = left, *b = right;
@@ -71,7 +72,7 @@ static void sum_f64(void *out, const void *left, const void *right, size_t block
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] + b[i];
 }
 
-static void sum_f32(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void sum_f32(void *out, const void *left, const void *right, size_t blocks)
 {
     float *to = out;
     const float *a = left, *b = right;
@@ -80,7 +81,7 @@ static void sum_f32(void *out, const void *left, const void *right, size_t block
 }
 
 /* Unsigned, so that it wraps; a signed number may be read as the unsigned of its bits. */
-static void sum_i64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void sum_i64(void *out, const void *left, const void *right, size_t blocks)
 {
     uint64_t *to = out;
     const uint64_t *a = left, *b = right;
@@ -90,7 +91,7 @@ static void sum_i64(void *out, const void *left, const void *right, size_t block
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-static void prod_f64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void prod_f64(void *out, const void *left, const void *right, size_t blocks)
 {
     double *to = out;
     const double *a = left, *b = right;
@@ -98,7 +99,7 @@ static void prod_f64(void *out, const void *left, const void *right, size_t bloc
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] * b[i];
 }
 
-static void prod_f32(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void prod_f32(void *out, const void *left, const void *right, size_t blocks)
 {
     float *to = out;
     const float *a = left, *b = right;
@@ -106,7 +107,7 @@ static void prod_f32(void *out, const void *left, const void *right, size_t bloc
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] * b[i];
 }
 
-static void prod_i64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void prod_i64(void *out, const void *left, const void *right, size_t blocks)
 {
     uint64_t *to = out;
     const uint64_t *a = left, *b = right;
@@ -116,7 +117,7 @@ static void prod_i64(void *out, const void *left, const void *right, size_t bloc
 
 /* ---- max and min ------------------------------------------------------------------------------------------------- */
 
-static void max_f64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void max_f64(void *out, const void *left, const void *right, size_t blocks)
 {
     double *to = out;
     const double *a = left, *b = right;
@@ -124,7 +125,7 @@ static void max_f64(void *out, const void *left, const void *right, size_t block
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f64_max(a[i], b[i]);
 }
 
-static void max_f32(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void max_f32(void *out, const void *left, const void *right, size_t blocks)
 {
     float *to = out;
     const float *a = left, *b = right;
@@ -132,7 +133,7 @@ static void max_f32(void *out, const void *left, const void *right, size_t block
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f32_max(a[i], b[i]);
 }
 
-static void max_i64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void max_i64(void *out, const void *left, const void *right, size_t blocks)
 {
     int64_t *to = out;
     const int64_t *a = left, *b = right;
@@ -140,7 +141,7 @@ static void max_i64(void *out, const void *left, const void *right, size_t block
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = a[i] > b[i] ? a[i] : b[i];
 }
 
-static void min_f64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void min_f64(void *out, const void *left, const void *right, size_t blocks)
 {
     double *to = out;
     const double *a = left, *b = right;
@@ -148,7 +149,7 @@ static void min_f64(void *out, const void *left, const void *right, size_t block
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f64_min(a[i], b[i]);
 }
 
-static void min_f32(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void min_f32(void *out, const void *left, const void *right, size_t blocks)
 {
     float *to = out;
     const float *a = left, *b = right;
@@ -156,7 +157,7 @@ static void min_f32(void *out, const void *left, const void *right, size_t block
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) to[i] = f32_min(a[i], b[i]);
 }
 
-static void min_i64(void *out, const void *left, const void *right, size_t blocks)
+DTI_CLONES static void min_i64(void *out, const void *left, const void *right, size_t blocks)
 {
     int64_t *to = out;
     const int64_t *a = left, *b = right;
@@ -166,19 +167,19 @@ static void min_i64(void *out, const void *left, const void *right, size_t block
 
 /* ---- scale ------------------------------------------------------------------------------------------------------- */
 
-static void scale_f64(void *sum, size_t blocks, int64_t multiply, int64_t divide)
+DTI_CLONES static void scale_f64(void *sum, size_t blocks, int64_t multiply, int64_t divide)
 {
     double *a = sum, by = (double)multiply, over = (double)divide;
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] * by / over;
 }
 
-static void scale_f32(void *sum, size_t blocks, int64_t multiply, int64_t divide)
+DTI_CLONES static void scale_f32(void *sum, size_t blocks, int64_t multiply, int64_t divide)
 {
     float *a = sum, by = (float)multiply, over = (float)divide;
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) a[i] = a[i] * by / over;
 }
 
-static void scale_i64(void *sum, size_t blocks, int64_t multiply, int64_t divide)
+DTI_CLONES static void scale_i64(void *sum, size_t blocks, int64_t multiply, int64_t divide)
 {
     int64_t *a = sum;
     for (size_t i = 0; i < blocks * DTI_BLOCK; i++) {

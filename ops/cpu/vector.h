@@ -9,14 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DTI_INLINE static inline __attribute__((always_inline))
+#include "core/clones.h"
 
-/* Compiled for several machines, of which the loader takes one; with sanitizers for the baseline alone. */
-#ifdef DTI_CLONED
-#define DTI_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define DTI_CLONES
-#endif
+#define DTI_INLINE static inline __attribute__((always_inline))
 
 enum { DTI_LANES = 16, DTI_RUN = 512 }; /* elements of a block; at most of a buffer, which stays in the nearest cache */
 
