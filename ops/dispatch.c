@@ -60,6 +60,18 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
     return direct ? used : dti_spec_intern(used->mesh, &form);
 }
 
+/* "tp:R,*" for the mesh dims in a mask. */
+static const char *whole_text(dt_context *ctx, const dt_mesh *mesh, uint32_t dims)
+{
+    char text[DT_MAX_MESH_DIMS * 64] = "";
+    dti_pen pen = { text, sizeof text, 0 };
+    for (int m = 0; m < mesh->dim_count; m++)
+        if (dims >> m & 1) dti_put(&pen, "%s:R,", mesh->dims[m].name);
+    dti_put(&pen, "*");
+    char *kept = dti_context_take(ctx, pen.at + 1);
+    return kept ? memcpy(kept, text, pen.at) : NULL;
+}
+
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
@@ -77,6 +89,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     memcpy(key, attributes->key, attributes->bytes);
     *d = (dti_dispatch){ .op = op, .rule = rule, .n = n, .result_count = rule->result_count, .key = key,
                          .key_bytes = attributes->bytes, .number_dims = answer->number_dims };
+    if (answer->broken_dims && !(d->whole = whole_text(ctx, w->propagation.mesh, answer->broken_dims))) return NULL;
     for (int i = 0; i < n; i++) {
         d->in[i] = in[i];
         d->via[i] = d->used[i] = answer->used[i];
@@ -187,9 +200,44 @@ static bool run_kernel(dt_context *ctx, const dti_dispatch *d, const dti_attribu
     return !dti_failed(ctx);
 }
 
+/* ---- ops made of others ------------------------------------------------------------------------------------------ */
+
+/* A result as its spec says; the part of it goes to *y. */
+static bool take_result(const dti_dispatch *d, int r, dt_tensor *out, dti_storage **y)
+{
+    const dt_spec *due = d->result[r];
+    bool fits = out && out->spec->shape.n == due->shape.n
+        && memcmp(out->spec->shape.dim, due->shape.dim, (size_t)due->shape.n * sizeof due->shape.dim[0]) == 0
+        && out->spec->form.dtype == due->form.dtype && out->spec->mesh == due->mesh;
+    if (!fits && out)
+        dti_fail(out->ctx, DT_ERR_STATE, "%s: made of others its result is %s, not %s", dti_rule_op(d->rule),
+                 out->spec->text, due->text);
+    if (fits && out->spec != due) out = dti_tensor_to(out, due);
+    if (!fits || !out) return false;
+    *y = out->storage ? dti_storage_retain(out->storage) : NULL;
+    return true;
+}
+
+static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
+                      dti_storage **y)
+{
+    dt_decomposition parts = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
+                               .out_count = d->result_count, .whole = d->whole };
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    for (int i = 0; i < d->n; i++) parts.in[i] = x[i];
+    dt_status status = d->op->decompose(&parts);
+    if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: what it is made of failed", dti_rule_op(d->rule));
+    for (int r = 0; r < d->result_count && !dti_failed(ctx); r++)
+        if (!take_result(d, r, parts.out[r], &y[r]) && !dti_failed(ctx))
+            dti_fail(ctx, DT_ERR_STATE, "%s: made of others it gives no result %d", dti_rule_op(d->rule), r);
+    dt_scope_pop(ctx, scope, NULL);
+    return !dti_failed(ctx);
+}
+
 static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                     dti_storage **y)
 {
+    if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
     for (int r = 0; r < d->result_count; r++)
         if (!dti_part_new(d->result[r], &y[r])) return false;
     return ctx->dry || d->result[0]->mesh->rank < 0 || run_kernel(ctx, d, attributes, x, y);
