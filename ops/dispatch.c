@@ -218,11 +218,21 @@ static bool take_result(const dti_dispatch *d, int r, dt_tensor *out, dti_storag
     return true;
 }
 
+/* Statistics that move are moves that nobody wrote. */
+static void count_statistics(dt_counters *counters, const dt_counters *before)
+{
+    counters->implied = before->implied;
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++)
+        if (k != DT_COMM_LOCAL) counters->implied += counters->calls[k] - before->calls[k];
+}
+
 static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                       dti_storage **y)
 {
     dt_decomposition parts = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
                                .out_count = d->result_count, .whole = d->whole };
+    dt_mesh *mesh = d->result[0]->mesh;
+    dt_counters before = dt_mesh_counters(mesh, NULL);
     int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
     for (int i = 0; i < d->n; i++) parts.in[i] = x[i];
     dt_status status = d->op->decompose(&parts);
@@ -231,6 +241,8 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
         if (!take_result(d, r, parts.out[r], &y[r]) && !dti_failed(ctx))
             dti_fail(ctx, DT_ERR_STATE, "%s: made of others it gives no result %d", dti_rule_op(d->rule), r);
     dt_scope_pop(ctx, scope, NULL);
+    dt_counters *counters = dti_mesh_counting(mesh);
+    if (counters) count_statistics(&counters[mesh->dim_count], &before);
     return !dti_failed(ctx);
 }
 

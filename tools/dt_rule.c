@@ -159,6 +159,22 @@ static void plan_operand(const dt_spec *given, const dt_spec *used, const dt_pla
     for (int k = 0; k < RULE_MOVES; k++) dt_plan_step_count(plans[k]); /* may fail, here and not while printing     */
 }
 
+/* What the first rank receives where the op is made of others: the call itself, without data. */
+static void count_statistics(const rule_report *r, const dti_answer *answer, rule_way *way)
+{
+    dt_context *ctx = dt_mesh_context(r->mesh);
+    dt_tensor *x[DT_MAX_OPERANDS] = { NULL };
+    int scope = dt_scope_push(ctx, 0);
+    for (int i = 0; i < r->n; i++)
+        if (r->given[i]) x[i] = dt_zeros(answer->used[i]);
+    dt_counters before = dt_mesh_counters(r->mesh, NULL);
+    dt_apply(r->op, x, r->n, r->values);
+    dt_counters after = dt_mesh_counters(r->mesh, NULL);
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) way->statistics += after.bytes[k] - before.bytes[k];
+    way->calls = after.implied - before.implied;
+    dt_scope_pop(ctx, scope, NULL);
+}
+
 /* The plans are those of a call: for the least time. false: the context says why. */
 static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *way)
 {
@@ -169,7 +185,8 @@ static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *w
         if (r->given[i] && answer->used[i] != r->given[i]) plan_operand(r->given[i], answer->used[i], way->plans[i]);
         way->moved[i] = busiest(way, i, i + 1, ranks);
     }
-    way->bytes = busiest(way, 0, r->n, ranks);
+    if (answer->broken_dims) count_statistics(r, answer, way);
+    way->bytes = busiest(way, 0, r->n, ranks) + way->statistics;
     return dt_context_status(ctx) == DT_OK;
 }
 

@@ -21,7 +21,8 @@ typedef struct rule_way {
     const dti_answer *answer;
     const dt_plan *plans[DT_MAX_OPERANDS][RULE_MOVES]; /* one behind the other; NULL: none                         */
     int64_t moved[DT_MAX_OPERANDS];    /* received of an operand by its busiest rank                               */
-    int64_t bytes;                     /* received by the busiest rank, of all operands together                   */
+    int64_t statistics, calls;         /* bytes of what is reduced where the op is made of others, in calls        */
+    int64_t bytes;                     /* received by the busiest rank, of all operands together and of statistics */
 } rule_way;
 
 typedef struct rule_report {
