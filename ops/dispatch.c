@@ -234,6 +234,7 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
     dt_mesh *mesh = d->result[0]->mesh;
     dt_counters before = dt_mesh_counters(mesh, NULL);
     int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    dti_scope_drop_flags(ctx, DT_SCOPE_STRICT);
     for (int i = 0; i < d->n; i++) parts.in[i] = x[i];
     dt_status status = d->op->decompose(&parts);
     if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: what it is made of failed", dti_rule_op(d->rule));

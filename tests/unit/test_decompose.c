@@ -105,7 +105,6 @@ static dt_status split_rank(dt_context *ctx, void *arg)
     traffic before = traffic_of(mesh);
     dt_tensor *y = s->fn(x, w);
     traffic forward = since(mesh, before);
-    dt_scope_pop(ctx, scope, y);
     if (!expect(y, "%s: %s", s->name, dt_context_error(ctx))) return dt_context_status(ctx);
     expect(forward.calls == s->forward, "%s: %lld calls forward, expected %d", s->name, (long long)forward.calls,
            s->forward);
@@ -115,6 +114,7 @@ static dt_status split_rank(dt_context *ctx, void *arg)
     dt_tensor *g = dt_redistribute(dt_detach(seed), dt_spec_placements(dt_tensor_spec(y)));
     before = traffic_of(mesh);
     dt_backward(y, g);
+    dt_scope_pop(ctx, scope, NULL);
     expect_statistics(s, "backward", since(mesh, before), 2, dt_rank_count(ctx));
     expect(dt_grad(x) && dt_tensor_spec(dt_grad(x)) == dt_tensor_spec(x), "%s: gradient %s", s->name,
            dt_grad(x) ? dt_spec_text(dt_tensor_spec(dt_grad(x))) : "not there");
