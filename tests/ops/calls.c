@@ -17,7 +17,7 @@
 #include "suite.h"
 #include "tensor/tensor.h"
 
-enum { SIZES = 5, MAX_DIMS = 4, MAX_ELEMENTS = 1500, TRIES = 30 };
+enum { SIZES = 5, MAX_DIMS = 4, MAX_ELEMENTS = 1500, TRIES = 60 };
 
 /* ---- what there is to choose from -------------------------------------------------------------------------------- */
 
@@ -46,11 +46,16 @@ static const int64_t integers[] = { 1, 2, 0, -1, 3 };
 
 enum { NUMBERS = -1 };                 /* in place of an operand: the attributes that are numbers                  */
 
-/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a
- * line are indices below the first letter's size. */
+/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i are indices,
+ * from 0 or where their line begins, below the size of letter v, of the first letter where there is none. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
     { "attention", NUMBERS, { true, 0, 1 } },
     { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },
+    { "cross_entropy", NUMBERS, { true, 0, 1 } }, { "cross_entropy", 1, { true, -1, 0 } },
+    { "cross_entropy_end", 0, { true, -1, 0 } }, { "cross_entropy_end", 2, { true, 0.5, 4 } },
+    { "cross_entropy_grad", NUMBERS, { true, 0, 1 } }, { "cross_entropy_grad", 1, { true, -1, 0 } },
+    { "cross_entropy_grad", 2, { true, 3, 6 } },
+    { "cross_entropy_sums", NUMBERS, { true, 0, 1 } }, { "cross_entropy_sums", 1, { true, -1, 0 } },
     { "div_scalar", NUMBERS, { true, 0.5, 4 } }, { "dropout", NUMBERS, { true, 0, 0.75 } },
     { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } },
     { "rope", NUMBERS, { true, 0.5, 4 } },
@@ -297,6 +302,12 @@ static bool draw_shapes(drawing *d)
     return told && takes(d);
 }
 
+/* A rule that is derived says it too late: it may be the last operand, but not the only one. */
+static bool may_lack(const drawing *d, int operand)
+{
+    return d->op->derive ? operand > 0 && operand == d->call.n - 1 : d->asking.rule.operand[operand].optional;
+}
+
 static bool draw(drawing *d)
 {
     memset(&d->call, 0, sizeof d->call);
@@ -308,8 +319,8 @@ static bool draw(drawing *d)
                                                      d->op->polynomial ? d->op->polynomial : "none" }, &d->asking.rule))
         return false;
     for (int i = 0; i < d->call.n; i++) d->call.form[i].dtype = (int32_t)draw_dtype(d, i);
-    for (int i = 0; i < d->call.n && !d->op->derive; i++)
-        if (d->asking.rule.operand[i].optional && choose(d, CHOOSE_ABSENT, 2)) d->call.form[i].dtype = 0;
+    for (int i = 0; i < d->call.n; i++)
+        if (may_lack(d, i) && choose(d, CHOOSE_ABSENT, 2)) d->call.form[i].dtype = 0;
     return draw_shapes(d);
 }
 
@@ -332,11 +343,19 @@ int64_t call_count(const op_call *call, int operand)
     return n;
 }
 
+static int64_t indexed(const drawing *d)
+{
+    const dti_rule *rule = &d->asking.rule;
+    int v = 0;
+    while (v < rule->letter_count && rule->letter[v].name != 'v') v++;
+    return d->propagation.bound.letter[v < rule->letter_count ? v : 0].size;
+}
+
 static value_range range_of(const drawing *d, int operand)
 {
     value_range range = domain_of(d->op, operand);
-    if (range.given || call_dtype_letter(d->op, operand) != 'i') return range;
-    return (value_range){ true, 0, (double)d->propagation.bound.letter[0].size - 1 };
+    if (call_dtype_letter(d->op, operand) != 'i') return range;
+    return (value_range){ true, range.low, (double)indexed(d) - 1 };
 }
 
 /* false: there is no value in the range. */
@@ -445,7 +464,7 @@ static double number_at(const call_result *result, const void *values, int64_t e
 
 /* The other thing that rows do not say: coefficients of both signs, so that magnitudes, too, cancel. Their largest is
  * what counts. */
-static bool is_mixed(const dt_op *op) { return is_named(op, "rope"); }
+static bool is_mixed(const dt_op *op) { return is_named(op, "rope") || is_named(op, "cross_entropy_grad"); }
 
 static bool measure(const dt_op *op, call_result *out, int padded, dt_tensor *y)
 {
