@@ -6,6 +6,7 @@
 
 #include "core/pen.h"
 #include "ops/cpu/kernels.h"
+#include "ops/decompositions.h"
 #include "ops/gradients.h"
 #include "ops/tables.h"
 
@@ -70,11 +71,12 @@ static const dt_attribute smoothing[] = {
 static const dt_op cross_entropy = {
     .head = "cross_entropy(x, targets, w)", .polynomial = "none, saves x targets w", .dtypes = "fis->ssss",
     .derive = derive_cross_entropy, .attributes = smoothing, .attribute_count = DT_COUNT(smoothing),
-    .attribute_bytes = sizeof(dti_cross_entropy), .kernel = dti_cpu_cross_entropy, .gradient = dti_grad_cross_entropy,
+    .attribute_bytes = sizeof(dti_cross_entropy), .kernel = dti_cpu_cross_entropy,
+    .decompose = dti_parts_of_cross_entropy, .gradient = dti_grad_cross_entropy,
     .doc = "loss of each target, by the softmax of its logits, and its weight",
 };
 static const dt_op cross_entropy_sums = {
-    .head = "cross_entropy_sums(x, targets, max, w)", .polynomial = "none", .dtypes = "fifs->ss",
+    .head = "cross_entropy_sums(x, targets, max, w)", .polynomial = "none", .dtypes = "fifs->ww",
     .derive = derive_sums, .attributes = smoothing, .attribute_count = DT_COUNT(smoothing),
     .attribute_bytes = sizeof(dti_cross_entropy), .kernel = dti_cpu_cross_entropy_sums,
     .doc = "sums over classes that the loss of each target is made of",
@@ -94,6 +96,18 @@ static const dt_op cross_entropy_grad = {
 const dt_op *const dti_ops_cross_entropy[] = {
     &cross_entropy, &cross_entropy_sums, &cross_entropy_end, &cross_entropy_grad, NULL,
 };
+
+/* ---- classes that are split -------------------------------------------------------------------------------------- */
+
+/* Three small reductions: the largest logit of each target, then two sums that hang on it. */
+dt_status dti_parts_of_cross_entropy(dt_decomposition *d)
+{
+    dt_tensor *x = d->in[0], *targets = d->in[1], *sums[2] = { NULL };
+    dt_tensor *max = dt_redistribute(dt_max(x, DT_DIMS(-1), false), d->whole);
+    dt_apply_all(&cross_entropy_sums, (dt_tensor *[]){ x, targets, max, d->in[2] }, 4, d->attributes, sums, 2);
+    for (int i = 0; i < DT_COUNT(sums); i++) sums[i] = dt_redistribute(sums[i], d->whole);
+    return dt_apply_all(&cross_entropy_end, (dt_tensor *[]){ targets, max, sums[0], sums[1] }, 4, NULL, d->out, 4);
+}
 
 /* ---- the gradient ------------------------------------------------------------------------------------------------ */
 

@@ -38,7 +38,7 @@ dt_status dti_cpu_scale_rows(const dt_call *call);
 dt_status dti_cpu_first_of(const dt_call *call);
 /* cross_entropy.c: x, targets, w?; keeps the log-sum-exp of a row and the weight of its classes. */
 dt_status dti_cpu_cross_entropy(const dt_call *call);
-/* Its parts, for classes that are split: sums of x, targets, max, w?; what comes of targets, max, sum, parts. */
+/* Its halves, for classes that are split: sums of x, targets, max, w?; what comes of targets, max, sum, parts. */
 dt_status dti_cpu_cross_entropy_sums(const dt_call *call);
 dt_status dti_cpu_cross_entropy_end(const dt_call *call);
 /* x, targets, lse, scale, g, w?. */

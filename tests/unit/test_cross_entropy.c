@@ -307,9 +307,64 @@ static dt_status batch(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+/* Split classes: three small all-reduces forward, none backward, whatever is asked for. */
+static dt_status vocabulary(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    (void)arg;
+    for (int i = 0; i < 3 * DT_COUNT(problems); i++) {
+        const problem *p = &problems[i / 3];
+        dt_reduction reduction = (dt_reduction)(i % 3);
+        dt_tensor *x = dt_require_grad(logits_of(mesh, p, "x:S(-1)")), *y = targets_of(mesh, p, "");
+        dt_tensor *weights = weights_of(mesh, p, "x:S(0)");
+        int64_t before = calls(mesh), bytes = dt_mesh_counters(mesh, NULL).bytes[DT_COMM_ALL_REDUCE];
+        dt_tensor *loss = dt_cross_entropy(x, y, &(dt_cross_entropy_params){ reduction, p->smoothing, weights });
+        dt_counters after = dt_mesh_counters(mesh, NULL);
+        expect(calls(mesh) - before == 3 && after.calls[DT_COMM_ALL_REDUCE] == calls(mesh),
+               "%s, reduction %d: %lld calls", p->logits, (int)reduction, (long long)(calls(mesh) - before));
+        bytes = after.bytes[DT_COMM_ALL_REDUCE] - bytes;
+        int64_t most = (dt_mesh_size(mesh, NULL) - 1) * 8 * (p->weighted ? 5 : 3) * p->rows;
+        expect(bytes <= most, "%s: %lld bytes, more than %lld", p->logits, (long long)bytes, (long long)most);
+        expect(after.implied == 0, "%s: %lld operands moved", p->logits, (long long)after.implied);
+        expect(dt_spec_has(dt_tensor_spec(loss), "x:R"), "%s", dt_spec_text(dt_tensor_spec(loss)));
+        dt_backward(loss, reduction == DT_REDUCTION_NONE ? seed_of(mesh, p) : NULL);
+        expect(calls(mesh) - before == 3, "%s, reduction %d: %lld calls with backward", p->logits, (int)reduction,
+               (long long)(calls(mesh) - before));
+        expect(dt_spec_has(dt_tensor_spec(dt_grad(x)), "x:S(-1)"), "%s", dt_spec_text(dt_tensor_spec(dt_grad(x))));
+    }
+    return dt_context_status(ctx);
+}
+
+/* Nothing of that is implied: strict takes it. Along two mesh dims one reduction does it for both. */
+static dt_status two_dims(dt_context *ctx, void *arg)
+{
+    const problem *p = &problems[5];
+    dt_mesh *mesh = dt_mesh_create(ctx, "dp=2,tp=2");
+    (void)arg;
+    int scope = dt_scope_push(ctx, DT_SCOPE_STRICT);
+    dt_tensor *x = dt_require_grad(logits_of(mesh, p, "dp:S(0),tp:S(-1)")), *y = targets_of(mesh, p, "dp:S(0)");
+    dt_tensor *loss = dt_cross_entropy(x, y, NULL);
+    expect_no_error(ctx, "strict");
+    expect(dt_mesh_counters(mesh, "tp").calls[DT_COMM_ALL_REDUCE] == 3, "along tp");
+    expect(dt_mesh_counters(mesh, "dp").calls[DT_COMM_ALL_REDUCE] == 1, "along dp");
+    expect(dt_spec_has(dt_tensor_spec(loss), "dp:P,tp:R"), "%s", dt_spec_text(dt_tensor_spec(loss)));
+    dt_backward(loss, NULL);
+    expect(dt_spec_has(dt_tensor_spec(dt_grad(x)), "dp:S(0),tp:S(-1)"), "%s", dt_spec_text(dt_tensor_spec(dt_grad(x))));
+    expect(calls(mesh) == 4, "%lld calls", (long long)calls(mesh));
+    x = logits_of(mesh, p, "dp:S(-1),tp:S(-1)");
+    dt_cross_entropy(x, targets_of(mesh, p, ""), &(dt_cross_entropy_params){ .reduction = DT_REDUCTION_NONE });
+    expect(calls(mesh) == 7, "%lld calls", (long long)calls(mesh));
+    dt_scope_pop(ctx, scope, NULL);
+    return dt_context_status(ctx);
+}
+
 static void communication(void)
 {
-    for (int ranks = 2; ranks <= 4; ranks++) launch(ranks, batch, NULL);
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        launch(ranks, batch, NULL);
+        launch(ranks, vocabulary, NULL);
+    }
+    launch(4, two_dims, NULL);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
