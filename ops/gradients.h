@@ -85,6 +85,7 @@ dt_status dti_grad_cross_entropy(dt_gradient *g);
 dt_status dti_grad_matmul(dt_gradient *g);
 dt_status dti_grad_linear(dt_gradient *g);
 dt_status dti_grad_addmm(dt_gradient *g);
+dt_status dti_grad_einsum(dt_gradient *g); /* in einsum.c                                                          */
 
 /* ---- ops of their own (derivatives.c) ---------------------------------------------------------------------------- */
 

@@ -52,6 +52,15 @@ static void classify(unsigned char *key)
     memcpy(key, &class, sizeof class);
 }
 
+/* Nothing behind its end: calls are remembered by these bytes. */
+static bool read_text(dt_context *ctx, const dt_op *op, const dt_attribute *a, char *text)
+{
+    size_t n = strnlen(text, DT_MAX_TEXT);
+    if (n < DT_MAX_TEXT) return memset(text + n, 0, DT_MAX_TEXT - n), true;
+    dti_fail(ctx, DT_ERR_ARG, "%s: expected at most %d characters of %s", op->head, DT_MAX_TEXT - 1, a->name);
+    return false;
+}
+
 static bool read_attribute(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first,
                            dti_attributes *out)
 {
@@ -64,6 +73,10 @@ static bool read_attribute(dt_context *ctx, const dt_op *op, const dt_attribute 
     case DT_ATTRIBUTE_DIMS:
         if (!read_dims(ctx, op, a, first, value)) return false;
         memcpy(key, value, sizeof(dt_dims));
+        return true;
+    case DT_ATTRIBUTE_TEXT:
+        if (!read_text(ctx, op, a, value)) return false;
+        memcpy(key, value, DT_MAX_TEXT);
         return true;
     case DT_ATTRIBUTE_NUMBER: classify(key); return true;
     default: return true;
@@ -79,7 +92,7 @@ static bool check_attribute(dt_context *ctx, const dt_op *op, const dt_attribute
         [DT_ATTRIBUTE_DIMS] = { sizeof(dt_dims), _Alignof(dt_dims) }, [DT_ATTRIBUTE_BOOL] = { sizeof(bool), 1 },
         [DT_ATTRIBUTE_NUMBER] = { sizeof(double), _Alignof(double) },
         [DT_ATTRIBUTE_DTYPE] = { sizeof(dt_dtype), _Alignof(dt_dtype) },
-        [DT_ATTRIBUTE_SHAPE] = { sizeof(dt_shape), _Alignof(dt_shape) },
+        [DT_ATTRIBUTE_SHAPE] = { sizeof(dt_shape), _Alignof(dt_shape) }, [DT_ATTRIBUTE_TEXT] = { DT_MAX_TEXT, 1 },
     };
     if (!a->name || (unsigned)a->kind >= DT_ATTRIBUTE_KIND_COUNT)
         return dti_fail(ctx, DT_ERR_ARG, "%s: an attribute without a name, or of no DT_ATTRIBUTE_* kind", op->head),

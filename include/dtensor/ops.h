@@ -116,6 +116,12 @@ DT_API dt_tensor *dt_bmm(dt_tensor *a, dt_tensor *b);                /* [s,m,k] 
 DT_API dt_tensor *dt_linear(dt_tensor *x, dt_tensor *w, dt_tensor *bias); /* [.. k] [n,k] [n]? -> [.. n]           */
 /* c plus the product: [n], [m,n], [1,n], [m,1] or a scalar, [m,k], [k,n] -> [m,n]. */
 DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
+/* The sum of products that an equation says, of 1 .. DT_MAX_OPERANDS tensors: "bij,bjk->bik". A letter is a dim of all
+ * operands that have it, where a dim of 1 is stretched; what the result lacks is summed over. "..." are any dims, which
+ * broadcast. Without "->" the result has "...", then the letters that stand once, A to Z, a to z. Two operands are one
+ * op, and more are multiplied two at a time, from the left. NULL and DT_ERR_PARSE: no equation, a letter twice in one
+ * operand (a diagonal) or in none; DT_ERR_ARG: another number of operands. */
+DT_API dt_tensor *dt_einsum(const char *equation, dt_tensor *const *x, int n);
 
 /* ---- softmax and norms ------------------------------------------------------------------------------------------- *
  * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE: w is not the

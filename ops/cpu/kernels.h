@@ -68,6 +68,8 @@ dt_status dti_cpu_matmul_tn(const dt_call *call);
 /* The gradients of linear: g w; the transpose of g, by rows, times x. */
 dt_status dti_cpu_linear_input(const dt_call *call);
 dt_status dti_cpu_linear_weight(const dt_call *call);
+/* einsum.c: sums of products of one operand or two, by the equation of a dti_einsum. */
+dt_status dti_cpu_einsum(const dt_call *call);
 /* view.c: the operand's elements as they lie; with dims in another order, by a dt_shape or a dti_two_dims; several
  * times, where dims of one element stretch. */
 dt_status dti_cpu_view(const dt_call *call);

@@ -6,6 +6,7 @@
 #include "calls.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 #include "suite.h"
 #include "tensor/tensor.h"
 
-enum { SIZES = 5, MAX_DIMS = 4, MAX_ELEMENTS = 1500, TRIES = 60 };
+enum { SIZES = 5, MAX_DIMS = 4, RANKS = MAX_DIMS + 1, MAX_GUESSES = 25, MAX_ELEMENTS = 1500, TRIES = 30 };
 
 /* ---- what there is to choose from -------------------------------------------------------------------------------- */
 
@@ -62,6 +63,15 @@ static const struct { const char *op; int operand; value_range range; } domains[
     { "rsqrt", 0, { true, 0.5, 4 } }, { "sqrt", 0, { true, 0.5, 4 } },
 };
 
+/* Texts mean something to their op alone. */
+static const struct { const char *op, *text; } texts[] = {
+    { "einsum", "ij,jk->ik" }, { "einsum", "bij,bjk->bik" }, { "einsum", "ij->ji" }, { "einsum", "i,i->i" },
+    { "einsum", "bhqd,bkhd->bhqk" }, { "einsum", "ij,kj->ki" }, { "einsum", "i,j" }, { "einsum", "ij,ij->" },
+    { "einsum", "ijk->j" }, { "einsum", "...i,...i->..." }, { "einsum", "ji,kj->ik" }, { "einsum", "ij,j->i" },
+    { "einsum", "ij,jk" }, { "einsum", "ib,kjb->jb" }, { "einsum", "...ij,jk->...ik" }, { "einsum", "ijk,kl->il" },
+    { "einsum", "ij,jk->" }, { "einsum", "...i" }, { "einsum", "i...,i...j->j..." }, { "einsum", "i,ij->j" },
+};
+
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 static bool is_named(const dt_op *op, const char *name)
@@ -104,6 +114,13 @@ static int pick(int number, int what, int n)
 }
 
 static int choose(const drawing *d, int what, int n) { return pick(d->twins ? d->number / 2 : d->number, what, n); }
+
+static bool op_has(const dt_op *op, dt_attribute_kind kind)
+{
+    for (int i = 0; i < op->attribute_count; i++)
+        if (op->attributes[i].kind == kind) return true;
+    return false;
+}
 
 static int operands_of(const dt_op *op)
 {
@@ -171,15 +188,17 @@ static void shape_by_rule(drawing *d, int operand)
     }
 }
 
-/* Where the rule is derived, shapes come before it: all have the first sizes of the profile, each its own rank. */
-static void shape_by_guess(drawing *d, int operand)
+/* Where the rule is derived, shapes come before it: all have the first sizes of the profile, each its own rank, a digit
+ * of *ranks*. */
+static void shape_by_guess(drawing *d, int operand, int ranks)
 {
     const int64_t *sizes = profiles[choose(d, CHOOSE_PROFILE, DT_COUNT(profiles))];
-    int all = 1, rank;
-    for (int i = 0; i < d->call.n; i++) all *= MAX_DIMS;
-    rank = choose(d, CHOOSE_RANKS, all);
-    for (int i = 0; i < operand; i++) rank /= MAX_DIMS;
-    for (int k = 0; k < (rank + 1) % MAX_DIMS; k++) add_dim(&d->call.form[operand], &sizes[k], 1);
+    dti_form *form = &d->call.form[operand];
+    int32_t dtype = form->dtype;
+    memset(form, 0, sizeof *form);
+    form->dtype = dtype;
+    for (int i = 0; i < operand; i++) ranks /= RANKS;
+    for (int k = 0; k < (ranks + 1) % RANKS && dtype; k++) add_dim(form, &sizes[k], 1);
 }
 
 static bool make_specs(drawing *d)
@@ -243,6 +262,16 @@ static double draw_number(const drawing *d, int what)
     return range.low + (range.high - range.low) * pick(d->number, what, 4) / 4;
 }
 
+static const char *draw_text(const drawing *d, int what)
+{
+    int own = 0;
+    for (int i = 0; i < DT_COUNT(texts); i++) own += is_named(d->op, texts[i].op);
+    int number = own ? choose(d, what, own) : 0;
+    for (int i = 0; i < DT_COUNT(texts); i++)
+        if (is_named(d->op, texts[i].op) && number-- == 0) return texts[i].text;
+    return "";
+}
+
 static void draw_attribute(drawing *d, int number, const dt_shape *first)
 {
     const dt_attribute *a = &d->op->attributes[number];
@@ -255,6 +284,7 @@ static void draw_attribute(drawing *d, int number, const dt_shape *first)
     case DT_ATTRIBUTE_BOOL: *(bool *)at = choose(d, what, 2) != 0; break;
     case DT_ATTRIBUTE_NUMBER: *(double *)at = draw_number(d, what); break;
     case DT_ATTRIBUTE_DTYPE: *(dt_dtype *)at = any[choose(d, what, DT_COUNT(any))]; break;
+    case DT_ATTRIBUTE_TEXT: snprintf(at, DT_MAX_TEXT, "%s", draw_text(d, what)); break;
     default: *(dt_shape *)at = draw_shape(choose(d, what, SHAPES), first); break;
     }
 }
@@ -284,22 +314,43 @@ static bool takes(drawing *d)
     return taken;
 }
 
-static bool draw_shapes(drawing *d)
+static void shape_all_by_rule(drawing *d)
 {
-    for (int i = 0; i < d->call.n; i++) {
-        if (!d->call.form[i].dtype) continue;
-        if (d->op->derive) shape_by_guess(d, i);
-        else shape_by_rule(d, i);
-    }
+    for (int i = 0; i < d->call.n; i++)
+        if (d->call.form[i].dtype) shape_by_rule(d, i);
+}
+
+/* false: the row has no rule for such ranks. */
+static bool is_told(drawing *d, int ranks)
+{
+    for (int i = 0; i < d->call.n; i++) shape_by_guess(d, i, ranks);
     if (!make_specs(d)) return false;
     draw_attributes(d);
-    if (takes(d)) return true;
-    if (!d->op->derive || !make_specs(d)) return false;
-    bool told = ask(d);                                                /* the rule says which letters are alike    */
+    bool told = ask(d);
     dt_context_clear(d->ctx);
-    for (int i = 0; i < d->call.n && told; i++)
-        if (d->call.form[i].dtype) shape_by_rule(d, i);
-    return told && takes(d);
+    return told;
+}
+
+/* From the ranks that were drawn on, the first that the row has a rule for, which says what letters are alike. */
+static bool draw_derived(drawing *d)
+{
+    int all = 1, k = 0;
+    for (int i = 0; i < d->call.n; i++) all *= RANKS;
+    int first = choose(d, CHOOSE_RANKS, all);
+    while (k < MAX_GUESSES && !is_told(d, (first + k) % all)) k++;
+    if (k == MAX_GUESSES) return false;
+    if (takes(d)) return true;
+    shape_all_by_rule(d);
+    return takes(d);
+}
+
+static bool draw_shapes(drawing *d)
+{
+    if (d->op->derive) return draw_derived(d);
+    shape_all_by_rule(d);
+    if (!make_specs(d)) return false;
+    draw_attributes(d);
+    return takes(d);
 }
 
 /* A rule that is derived says it too late: it may be the last operand, but not the only one. */
@@ -549,8 +600,8 @@ op_calls calls_make(const dt_op *op, int wanted)
     if (!expect(d != NULL, "memory")) return calls;
     d->op = op;
     d->out = &calls;
-    for (int i = 0; i < op->attribute_count; i++) d->twins |= op->attributes[i].kind == DT_ATTRIBUTE_NUMBER;
-    d->wanted = d->twins ? 2 * wanted : wanted;
+    d->twins = op_has(op, DT_ATTRIBUTE_NUMBER);
+    d->wanted = d->twins || op_has(op, DT_ATTRIBUTE_TEXT) ? 2 * wanted : wanted;
     dt_status status = dt_launch_threads(1, make, d, error, sizeof error);
     expect(status == DT_OK, "%s: %s", op->head, error);
     free(d);
@@ -571,6 +622,7 @@ static void put_attribute(const op_call *call, const dt_attribute *a, dti_pen *p
     case DT_ATTRIBUTE_BOOL: dti_put(pen, "%d", *(const bool *)at); break;
     case DT_ATTRIBUTE_NUMBER: dti_put(pen, "%g", *(const double *)at); break;
     case DT_ATTRIBUTE_DTYPE: dti_put(pen, "%s", dt_dtype_text(*(const dt_dtype *)at)); break;
+    case DT_ATTRIBUTE_TEXT: dti_put(pen, "%s", (const char *)at); break;
     case DT_ATTRIBUTE_DIMS:
         for (int i = 0; i < dims->n; i++) dti_put(pen, "%s%d", i ? "," : "", dims->dim[i]);
         break;

@@ -22,6 +22,7 @@ typedef struct sample {
     int dims[3], dim_count;
     bool keep;
     dt_shape shape;
+    const char *text;
     unsigned constants;                /* bit i: operand i has no gradient                                         */
 } sample;
 
@@ -100,6 +101,12 @@ static const sample samples[] = {
     { .op = "cross_entropy", .shapes = { "f64[2,3,5]", "i64[2,3]", "" }, .lo = -2, .hi = 2 },
     { .op = "cross_entropy", .shapes = { "f64[4,6]", "i64[4]", "f64[6]" }, .lo = -2, .hi = 2, .numbers = { 0.3 },
       .constants = 1 << 2 },
+    { .op = "einsum", .shapes = { "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2, .text = "ij,jk->ik" },
+    { .op = "einsum", .shapes = { "f64[2,3,4]", "f64[2,5,4]" }, .lo = -2, .hi = 2, .text = "bij,bkj->kbi" },
+    { .op = "einsum", .shapes = { "f64[3,4,5]", "" }, .lo = -2, .hi = 2, .text = "ijk->ki" },
+    { .op = "einsum", .shapes = { "f64[4,3]", "f64[4,5]" }, .lo = -2, .hi = 2, .text = "ij,ik->i" },
+    { .op = "einsum", .shapes = { "f64[4,1,3]", "f64[5,3]" }, .lo = -2, .hi = 2, .text = "i...j,...j->..." },
+    { .op = "einsum", .shapes = { "f64[4,6]", "f64[4,6]" }, .lo = -2, .hi = 2, .text = "ij,ij->" },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
@@ -119,6 +126,7 @@ static void write_attributes(const sample *s, const dt_op *op, unsigned char *to
         case DT_ATTRIBUTE_DIMS: memcpy(at, &dims, sizeof dims); break;
         case DT_ATTRIBUTE_BOOL: memcpy(at, &s->keep, sizeof s->keep); break;
         case DT_ATTRIBUTE_INT: memcpy(at, &one, sizeof one); break;
+        case DT_ATTRIBUTE_TEXT: snprintf(at, DT_MAX_TEXT, "%s", s->text); break;
         case DT_ATTRIBUTE_SHAPE: memcpy(at, &s->shape, sizeof s->shape); break;
         default: break;
         }
