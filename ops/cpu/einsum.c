@@ -287,6 +287,18 @@ static uint64_t dot_u64(const uint64_t *x, const uint64_t *y, int64_t n)
     return sum;
 }
 
+static bool begin_both(dti_walk *x, dti_walk *y)
+{
+    bool in_x = dti_walk_begin(x), in_y = dti_walk_begin(y);
+    return in_x && in_y;
+}
+
+static bool next_both(dti_walk *x, dti_walk *y)
+{
+    bool in_x = dti_walk_next(x), in_y = dti_walk_next(y);
+    return in_x && in_y;
+}
+
 typedef struct pair {                  /* two arrays walked together                                               */
     const array *x, *y;
     dti_walk in_x, in_y;
@@ -301,10 +313,7 @@ static pair pair_of(const array *x, const array *y, const letters *l)
     return p;
 }
 
-static bool pair_begin(pair *p) { return dti_walk_begin(&p->in_x) & dti_walk_begin(&p->in_y); }
-static bool pair_next(pair *p) { return dti_walk_next(&p->in_x) & dti_walk_next(&p->in_y); }
-
-/* Count elements of both, from i of a run on, wide. */
+/* *count* elements of both, wide. */
 static void load(const pair *p, int64_t x_at, int64_t y_at, int64_t count, buffer *x, buffer *y)
 {
     dt_dtype wide = wide_dtype(p->x->dtype);
@@ -317,7 +326,8 @@ static void sum_inner(pair *inner, int64_t x_at, int64_t y_at, buffer *sum)
 {
     buffer x, y;
     memset(sum, 0, 8);
-    for (bool more = inner->n && pair_begin(inner); more; more = pair_next(inner))
+    for (bool more = inner->n && begin_both(&inner->in_x, &inner->in_y); more;
+         more = next_both(&inner->in_x, &inner->in_y))
         for (int64_t i = 0; i < inner->n; i += DTI_RUN) {
             int64_t count = inner->n - i < DTI_RUN ? inner->n - i : DTI_RUN;
             load(inner, x_at + inner->in_x.at + i * inner->x_step, y_at + inner->in_y.at + i * inner->y_step, count,
@@ -333,8 +343,7 @@ static void run_inner(const array *x, const array *y, const array *z, const lett
     char *to = (char *)(uintptr_t)z->data;
     pair p = pair_of(x, y, inner);
     buffer sum;
-    for (bool more = dti_walk_begin(&in_x) & dti_walk_begin(&in_y); more;
-         more = dti_walk_next(&in_x) & dti_walk_next(&in_y)) {
+    for (bool more = begin_both(&in_x, &in_y); more; more = next_both(&in_x, &in_y)) {
         sum_inner(&p, in_x.at, in_y.at, &sum);
         dti_numbers_convert(wide_dtype(x->dtype), &sum, z->dtype, to, 1);
         to += dt_dtype_bytes(z->dtype);
@@ -348,12 +357,11 @@ static void run_batch(const array *x, const array *y, const array *z, const lett
     dti_walk in_x = walk_of(x, inner), in_y = walk_of(y, inner);
     char *to = (char *)(uintptr_t)z->data;
     buffer a, b, sum;
-    for (bool more = p.n && pair_begin(&p); more; more = pair_next(&p))
+    for (bool more = p.n && begin_both(&p.in_x, &p.in_y); more; more = next_both(&p.in_x, &p.in_y))
         for (int64_t i = 0; i < p.n; i += DTI_RUN) {
             int64_t count = p.n - i < DTI_RUN ? p.n - i : DTI_RUN;
             memset(&sum, 0, (size_t)count * 8);
-            for (bool inside = dti_walk_begin(&in_x) & dti_walk_begin(&in_y); inside;
-                 inside = dti_walk_next(&in_x) & dti_walk_next(&in_y)) {
+            for (bool inside = begin_both(&in_x, &in_y); inside; inside = next_both(&in_x, &in_y)) {
                 load(&p, p.in_x.at + in_x.at + i * p.x_step, p.in_y.at + in_y.at + i * p.y_step, count, &a, &b);
                 add_products(x->dtype <= DT_F16, &a, &b, &sum, count);
             }
