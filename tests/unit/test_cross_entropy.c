@@ -359,6 +359,37 @@ static dt_status two_dims(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+/* Softmax is never there: forward adds a few numbers per target, backward the gradient. */
+static dt_status memory(dt_context *ctx, void *arg)
+{
+    static const char *const ways[] = { "f64[64,4096]", "f64[64,4096]@x:S(0)", "f64[64,4096]@x:S(1)" };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    (void)arg;
+    for (int i = 0; i < DT_COUNT(ways); i++) {
+        int scope = dt_scope_push(ctx, 0);
+        const dt_spec *spec = dt_spec_parse(mesh, ways[i]);
+        int64_t whole = 64 * 4096 * 8, part = i ? whole / dt_mesh_size(mesh, NULL) : whole, few = 64 * 8 * 16;
+        dt_tensor *x = dt_require_grad(dt_rand(spec, 3)), *y = dt_zeros(dt_spec_parse(mesh, "i64[64]"));
+        dt_counters before = dt_mesh_counters(mesh, NULL);
+        dt_tensor *loss = dt_cross_entropy(x, y, NULL);
+        dt_counters after = dt_mesh_counters(mesh, NULL);
+        int64_t kept = after.memory - before.memory, most = after.memory_peak - before.memory;
+        expect(kept < few, "%s: %lld bytes more", ways[i], (long long)kept);
+        expect(most < few || after.memory_peak == before.memory_peak, "%s: %lld bytes more at times", ways[i],
+               (long long)most);
+        dt_backward(loss, NULL);
+        int64_t more = dt_mesh_counters(mesh, NULL).memory - before.memory;
+        expect(more < part + few, "%s: with its gradient %lld bytes more", ways[i], (long long)more);
+        dt_scope_pop(ctx, scope, NULL);
+    }
+    return dt_context_status(ctx);
+}
+
+static void keeps_little(void)
+{
+    for (int ranks = 1; ranks <= 4; ranks *= 2) launch(ranks, memory, NULL);
+}
+
 static void communication(void)
 {
     for (int ranks = 2; ranks <= 4; ranks++) {
@@ -411,6 +442,7 @@ static void errors(void)
 
 static const test_row rows[] = {
     { "as_by_loops", as_by_loops }, { "known_values", known_values }, { "communication", communication },
+    { "keeps_little", keeps_little },
     { "errors", errors },
 };
 

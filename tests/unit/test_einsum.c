@@ -264,6 +264,36 @@ static void placements(void)
         expect(dt_launch_threads(ranks, placed, NULL, error, sizeof error) == DT_OK, "%s", error);
 }
 
+/* ---- a chain ----------------------------------------------------------------------------------------------------- */
+
+/* Gradients of three operands are those of two products. */
+static dt_status chained(dt_context *ctx, void *arg)
+{
+    static const char *const specs[] = { "f64[6,4]@x:S(0)", "f64[4,5]@x:S(1)", "f64[5,3]" };
+    dt_mesh *mesh = mesh_of(ctx);
+    dt_tensor *x[3], *y[3];
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        x[i] = dt_require_grad(dt_rand(dt_spec_parse(mesh, specs[i]), 1));
+        y[i] = dt_require_grad(dt_rand(dt_spec_parse(mesh, specs[i]), 1));
+    }
+    dt_tensor *a = dt_einsum("ij,jk,kl->li", x, 3), *b = dt_transpose(dt_matmul(dt_matmul(y[0], y[1]), y[2]), 0, 1);
+    dt_tensor *seed = dt_rand(dt_spec_parse(mesh, "f64[3,6]"), 5);
+    dt_backward(a, seed);
+    dt_backward(b, seed);
+    expect_no_error(ctx, "a chain");
+    expect(dt_tensor_close(a, b, 1e-13, 1e-13), "another value");
+    for (int i = 0; i < 3; i++) expect(dt_tensor_close(dt_grad(x[i]), dt_grad(y[i]), 1e-13, 1e-13), "gradient %d", i);
+    return dt_context_status(ctx);
+}
+
+static void chain(void)
+{
+    char error[512] = "";
+    for (int ranks = 1; ranks <= 3; ranks++)
+        expect(dt_launch_threads(ranks, chained, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 static const struct { const char *equation; int n; dt_status status; const char *says; } bad[] = {
@@ -313,7 +343,7 @@ static void errors(void) { on_one_rank(refusals); }
 
 static const test_row rows[] = {
     { "written_equations", written_equations }, { "drawn_equations", drawn_equations }, { "placements", placements },
-    { "errors", errors },
+    { "chain", chain }, { "errors", errors },
 };
 
 const suite the_suite = { "einsum", rows, DT_COUNT(rows) };
