@@ -49,7 +49,7 @@ static void destroy(dti_handle *handle)
     dt_tensor *x = (dt_tensor *)(void *)handle;
     release_body(x);
     dti_storage_release(x->storage);
-    free(x->text);
+    if (x->text) free(x->text);
     dti_context_give(x->ctx, x, sizeof *x);
 }
 
