@@ -323,6 +323,17 @@ static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_mov
     return (double)ns / 1000;
 }
 
+double dti_plan_time_us(const dt_plan *plan)
+{
+    if (plan->timed) return plan->time_us;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    dti_moves moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count);
+    answering(plan)->time_us = time_us(plan, &frame, &moves);
+    answering(plan)->timed = true;
+    return plan->time_us;
+}
+
 static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
 {
     dti_frame frame;
@@ -336,7 +347,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
     cost->ratio = cost->lower_bound ? (double)cost->bytes / (double)cost->lower_bound : 1;
     price_sends(plan, &frame, cost);
     cost->peak_bytes = peak_bytes(plan, &frame);
-    cost->time_us = time_us(plan, &frame, &moves);
+    cost->time_us = dti_plan_time_us(plan);
 }
 
 dt_plan_cost dt_plan_price(const dt_plan *plan)
@@ -355,7 +366,7 @@ dt_plan_cost dt_plan_price(const dt_plan *plan)
 
 int dt_plan_step_count(const dt_plan *plan)
 {
-    return plan && dti_plan_show(plan->source->mesh->ctx, answering(plan)) ? plan->shown_count : 0;
+    return plan && dti_plan_show(answering(plan)) ? plan->shown_count : 0;
 }
 
 dt_plan_step dt_plan_step_at(const dt_plan *plan, int step)
@@ -416,7 +427,7 @@ static void put_plan(dti_pen *pen, const dt_plan *plan)
 
 const char *dt_plan_text(const dt_plan *plan)
 {
-    if (!plan || !dti_plan_show(plan->source->mesh->ctx, answering(plan))) return "";
+    if (!plan || !dti_plan_show(answering(plan))) return "";
     if (plan->text) return plan->text;
     dti_pen measure = { NULL, 0, 0 };
     put_plan(&measure, plan);

@@ -59,6 +59,8 @@ struct dt_plan {
     int shown_count;
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
     dt_plan_cost *cost;            /* counted at the first question                                                */
+    bool timed;                    /* likewise                                                                     */
+    double time_us;
     const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
 };
@@ -158,8 +160,14 @@ dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
 /* Is the plan the work of one all-reduce, which moves as many bytes: sums shared out among some ranks and every share
  * copied to all of them, or one step in which each of two ranks sums all? */
 bool dti_plan_all_reduces(const dt_plan *plan);
-/* The steps as users see them. false and the error when memory ran out. */
-bool dti_plan_show(dt_context *ctx, dt_plan *plan);
-typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
+/* The steps as users see them, but for their dims and messages, which only people ask for; and with these. false and the
+ * error when memory ran out. */
+bool dti_plan_name(dt_plan *plan);
+bool dti_plan_show(dt_plan *plan);
+typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; int busiest; } dti_shown;
+/* Does anything move between ranks? */
+bool dti_plan_moves(dt_plan *plan);
+/* The time of its price alone. */
+double dti_plan_time_us(const dt_plan *plan);
 
 #endif

@@ -54,7 +54,7 @@ static dt_work *work_new(const dt_spec *spec)
 static void predict(dt_context *ctx, const dt_plan *plan)
 {
     dti_plan_count((dt_plan *)(uintptr_t)plan);
-    ctx->time += dt_plan_price(plan).time_us * 1e-6;
+    ctx->time += dti_plan_time_us(plan) * 1e-6;
 }
 
 static dt_work *start(dt_tensor *x, const dt_spec *spec)
