@@ -123,7 +123,7 @@ static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *ste
 /* The mesh whose dims count a step's calls, and which of them do: between meshes all of the source's. */
 static void set_behind(const dt_plan *plan, int first, int n, dti_shown *behind)
 {
-    *behind = (dti_shown){ .first = first, .count = n, .mesh = plan->source->mesh };
+    *behind = (dti_shown){ first, n, plan->source->mesh, 0 };
     if (in_target(plan, &plan->steps[first])) behind->mesh = plan->target->mesh;
     for (int d = 0; d < behind->mesh->dim_count; d++)
         for (int i = first; i < first + n; i++)
@@ -221,6 +221,13 @@ static int64_t busiest(const dti_frame *frame, const dti_step *steps, int n, int
     return most;
 }
 
+static int64_t bytes_of(dt_plan *plan, const dti_frame *frame, const dti_shown *behind)
+{
+    int rank;
+    if (behind->count == plan->step_count) return dti_plan_measure(plan, frame).received;
+    return busiest(frame, &plan->steps[behind->first], behind->count, &rank);
+}
+
 /* The name that all steps of a stage share, as far as they move anything. */
 static dt_comm_kind stage_kind(const dti_step *steps, int n)
 {
@@ -232,11 +239,11 @@ static dt_comm_kind stage_kind(const dti_step *steps, int n)
     return kind;
 }
 
-static dt_plan_step named_step(const dt_plan *plan, const dti_frame *frame, dti_shown *behind, bool all_reduce)
+static dt_plan_step named_step(dt_plan *plan, const dti_frame *frame, const dti_shown *behind, bool all_reduce)
 {
     const dti_step *first = &plan->steps[behind->first], *last = first + behind->count - 1;
     dt_plan_step out = { .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
-                         .gives = last->gives, .bytes = busiest(frame, first, behind->count, &behind->busiest) };
+                         .gives = last->gives, .bytes = bytes_of(plan, frame, behind) };
     out.kind = out.bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
     return out;
 }
@@ -272,9 +279,10 @@ bool dti_plan_moves(dt_plan *plan)
 static bool describe(const dt_plan *plan, const dti_frame *frame, const dti_shown *behind, dt_plan_step *step)
 {
     const dti_step *steps = &plan->steps[behind->first];
+    int rank;
     step->dims = dims_text(plan->target->mesh->ctx, plan, steps, behind->count);
-    for (int i = 0; i < behind->count && step->bytes; i++)
-        step->messages += messages_to(plan, frame, &steps[i], behind->busiest);
+    if (step->bytes) busiest(frame, steps, behind->count, &rank);
+    for (int i = 0; i < behind->count && step->bytes; i++) step->messages += messages_to(plan, frame, &steps[i], rank);
     return step->dims != NULL;
 }
 

@@ -323,14 +323,21 @@ static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_mov
     return (double)ns / 1000;
 }
 
-double dti_plan_time_us(const dt_plan *plan)
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
+{
+    if (!plan->measured) plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
+    plan->measured = true;
+    return plan->moves;
+}
+
+double dti_plan_time_us(dt_plan *plan)
 {
     if (plan->timed) return plan->time_us;
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    dti_moves moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count);
-    answering(plan)->time_us = time_us(plan, &frame, &moves);
-    answering(plan)->timed = true;
+    dti_moves moves = dti_plan_measure(plan, &frame);
+    plan->time_us = time_us(plan, &frame, &moves);
+    plan->timed = true;
     return plan->time_us;
 }
 
@@ -338,7 +345,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
 {
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    dti_moves moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count);
+    dti_moves moves = dti_plan_measure(answering(plan), &frame);
     cost->bytes = moves.received;
     cost->total = moves.total;
     cost->link_count = plan->topology->level_count;
@@ -347,7 +354,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
     cost->ratio = cost->lower_bound ? (double)cost->bytes / (double)cost->lower_bound : 1;
     price_sends(plan, &frame, cost);
     cost->peak_bytes = peak_bytes(plan, &frame);
-    cost->time_us = dti_plan_time_us(plan);
+    cost->time_us = dti_plan_time_us(answering(plan));
 }
 
 dt_plan_cost dt_plan_price(const dt_plan *plan)

@@ -58,9 +58,10 @@ struct dt_plan {
     struct dti_shown *behind;      /* of these: which steps, along which mesh dims                                 */
     int shown_count;
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
-    dt_plan_cost *cost;            /* counted at the first question                                                */
-    bool timed;                    /* likewise                                                                     */
+    bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
+    dti_moves moves;
     double time_us;
+    dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
 };
@@ -164,10 +165,11 @@ bool dti_plan_all_reduces(const dt_plan *plan);
  * error when memory ran out. */
 bool dti_plan_name(dt_plan *plan);
 bool dti_plan_show(dt_plan *plan);
-typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; int busiest; } dti_shown;
+typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
-/* The time of its price alone. */
-double dti_plan_time_us(const dt_plan *plan);
+/* What it moves, and the time of its price, without the rest of that. */
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
+double dti_plan_time_us(dt_plan *plan);
 
 #endif

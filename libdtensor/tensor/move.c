@@ -53,8 +53,9 @@ static dt_work *work_new(const dt_spec *spec)
 /* A dry run has what a run would have: the calls, the bytes, and by the price table the time. */
 static void predict(dt_context *ctx, const dt_plan *plan)
 {
-    dti_plan_count((dt_plan *)(uintptr_t)plan);
-    ctx->time += dti_plan_time_us(plan) * 1e-6;
+    dt_plan *counted = (dt_plan *)(uintptr_t)plan;
+    dti_plan_count(counted);
+    ctx->time += dti_plan_time_us(counted) * 1e-6;
 }
 
 static dt_work *start(dt_tensor *x, const dt_spec *spec)
