@@ -204,28 +204,21 @@ static int64_t messages_to(const dt_plan *plan, const dti_frame *frame, const dt
     return count - (dti_step_volume(frame, step, NULL, rank).kept > 0);
 }
 
-/* Bytes of the rank that receives most in some steps, and which that is. */
-static int64_t busiest(const dti_frame *frame, const dti_step *steps, int n, int *rank)
+/* The rank that receives most in some steps. */
+static int busiest(const dti_frame *frame, const dti_step *steps, int n)
 {
     dti_ranks ranks = dti_ranks_alike(frame, steps, n);
     dti_memo **memos = dti_memos_new(frame, steps, n, ranks.count);
     int64_t most = -1;
-    *rank = 0;
+    int rank = 0;
     while (dti_ranks_next(&ranks)) {
         int64_t bytes = received_in(frame, steps, memos, n, ranks.rank);
         if (bytes <= most) continue;
         most = bytes;
-        *rank = ranks.rank;
+        rank = ranks.rank;
     }
     dti_memos_free(memos, n);
-    return most;
-}
-
-static int64_t bytes_of(dt_plan *plan, const dti_frame *frame, const dti_shown *behind)
-{
-    int rank;
-    if (behind->count == plan->step_count) return dti_plan_measure(plan, frame).received;
-    return busiest(frame, &plan->steps[behind->first], behind->count, &rank);
+    return rank;
 }
 
 /* The name that all steps of a stage share, as far as they move anything. */
@@ -242,8 +235,9 @@ static dt_comm_kind stage_kind(const dti_step *steps, int n)
 static dt_plan_step named_step(dt_plan *plan, const dti_frame *frame, const dti_shown *behind, bool all_reduce)
 {
     const dti_step *first = &plan->steps[behind->first], *last = first + behind->count - 1;
+    dti_moves moves = all_reduce ? dti_plan_measure(plan, frame) : dti_stage_measure(plan, frame, behind->first);
     dt_plan_step out = { .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
-                         .gives = last->gives, .bytes = bytes_of(plan, frame, behind) };
+                         .gives = last->gives, .bytes = moves.received };
     out.kind = out.bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
     return out;
 }
@@ -279,9 +273,8 @@ bool dti_plan_moves(dt_plan *plan)
 static bool describe(const dt_plan *plan, const dti_frame *frame, const dti_shown *behind, dt_plan_step *step)
 {
     const dti_step *steps = &plan->steps[behind->first];
-    int rank;
     step->dims = dims_text(plan->target->mesh->ctx, plan, steps, behind->count);
-    if (step->bytes) busiest(frame, steps, behind->count, &rank);
+    int rank = step->bytes ? busiest(frame, steps, behind->count) : 0;
     for (int i = 0; i < behind->count && step->bytes; i++) step->messages += messages_to(plan, frame, &steps[i], rank);
     return step->dims != NULL;
 }

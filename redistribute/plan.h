@@ -60,6 +60,7 @@ struct dt_plan {
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
     bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
     dti_moves moves;
+    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted yet             */
     double time_us;
     dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
@@ -168,8 +169,9 @@ bool dti_plan_show(dt_plan *plan);
 typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
-/* What it moves, and the time of its price, without the rest of that. */
+/* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
 dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
+dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first);
 double dti_plan_time_us(dt_plan *plan);
 
 #endif
