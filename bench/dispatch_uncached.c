@@ -5,7 +5,6 @@
 #include "dispatch.h"
 
 #include <string.h>
-#include <stdlib.h>
 
 enum { PLACES = 4, ONE_SIDE = PLACES * PLACES * PLACES, MAX_PAIRS = ONE_SIDE * ONE_SIDE, AGAIN = 5 };
 
@@ -87,7 +86,6 @@ static bool time_pairs(bench_dispatch *run, samples *all)
         }
         bool sums = has_partial(p / ONE_SIDE) || has_partial(p % ONE_SIDE);
         sample *s = !moves ? &all->fitting : sums ? &all->summing : &all->moving;
-        if (getenv("SLOW") && best > 40) { char t[64],u[64]; put_placements(t,64,p/ONE_SIDE); put_placements(u,64,p%ONE_SIDE); printf("%d %.1f %s  %s\n",p,best,t,u); }
         s->us[s->n++] = best;
     }
     return ok;
@@ -100,10 +98,9 @@ static bool repeat(bool summing)
     int calls = 0;
     for (int p = 0; p < MAX_PAIRS && ok; p += 31) {
         bool moves;
-        if (getenv("PAIR")) p = atoi(getenv("PAIR"));
-        else if ((has_partial(p / ONE_SIDE) || has_partial(p % ONE_SIDE)) != summing) continue;
+        if ((has_partial(p / ONE_SIDE) || has_partial(p % ONE_SIDE)) != summing) continue;
         first_us(p / ONE_SIDE, p % ONE_SIDE, &moves, &ok);
-        calls += 2; if (getenv("PAIR")) break;
+        calls += 2;
     }
     printf("%d\n", calls);
     return ok;
