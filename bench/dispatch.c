@@ -4,10 +4,11 @@
  * the same kernels.
  *
  *   bench_dispatch [--json] [--small] [known] [uncached] [mlp]
- *   bench_dispatch --only add|matmul|recorded|backward|fit|moving|summing
+ *   bench_dispatch --only add|matmul|moved|recorded|backward|fit|moving|summing
  *
  * Without names all three parts; this file has the first, and main. A known call has a scope of its own, in which its
- * result ends; ranks are dry, so that there is no kernel. */
+ * result ends; ranks are dry, so that there is no kernel. The copy of an operand that moves belongs to the operand: it
+ * is made once. */
 #include "dispatch.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ enum { CALLS = 1000, ROUNDS = 201, SWEPT = 501, SWEEP_BYTES = 2 << 20, MAX_SAMPL
 
 typedef struct known {
     const char *name, *title;
+    const char *w;                     /* placements of w; x lies on a:S(0)                                        */
     bool recorded;                     /* x is a leaf                                                              */
     dt_tensor *(*fn)(dt_tensor *x, dt_tensor *w);
 } known;
@@ -31,10 +33,11 @@ static dt_tensor *backward(dt_tensor *x, dt_tensor *w)
 }
 
 static const known knowns[] = {
-    { "add", "add", false, dt_add },
-    { "matmul", "matmul", false, dt_matmul },
-    { "recorded", "add, on the tape", true, dt_add },
-    { "backward", "add and backward", true, backward },
+    { "add", "add", "a:S(0)", false, dt_add },
+    { "matmul", "matmul", "b:S(1)", false, dt_matmul },
+    { "moved", "matmul, w moves", "a:S(0)", false, dt_matmul },
+    { "recorded", "add, on the tape", "a:S(0)", true, dt_add },
+    { "backward", "add and backward", "a:S(0)", true, backward },
 };
 
 /* ---- one kind ---------------------------------------------------------------------------------------------------- */
@@ -46,7 +49,7 @@ static at begin(const known *k)
     at a = { .ctx = dt_context_dry(8) };
     dt_mesh *mesh = dt_mesh_create(a.ctx, "a=2,b=2,c=2");
     a.x = dt_zeros(dt_spec_parse(mesh, "f32[64,64]@a:S(0)"));
-    a.w = dt_zeros(dt_spec_parse(mesh, k->fn == dt_matmul ? "f32[64,64]@b:S(1)" : "f32[64,64]@a:S(0)"));
+    a.w = dt_zeros(dt_spec_create(mesh, DT_F32, DT_SHAPE(64, 64), k->w));
     if (k->recorded) dt_require_grad(a.x);
     return a;
 }

@@ -8,7 +8,10 @@
 set -eu
 what=${1:-}
 program=${2:-build}/bench/bench_$what
-[ "$what" = redistribute ] || [ "$what" = dispatch ] || { echo "usage: $0 redistribute|dispatch [BUILD_DIR]" >&2; exit 2; }
+case $what in
+redistribute | dispatch) ;;
+*) echo "usage: $0 redistribute|dispatch [BUILD_DIR]" >&2; exit 2 ;;
+esac
 [ -x "$program" ] || { echo "$0: no $program; build it, or name the build folder" >&2; exit 2; }
 command -v valgrind >/dev/null || { echo "$0: needs valgrind" >&2; exit 2; }
 
@@ -33,6 +36,7 @@ if [ "$what" = redistribute ]; then # the first calls of parse and replace make 
 else
     count add counted_known_call "add with its scope, known"
     count matmul counted_known_call "matmul with its scope, known"
+    count moved counted_known_call "matmul with its scope, one operand used as a copy"
     count recorded counted_known_call "add, on the tape, known"
     count backward counted_known_call "add and backward, known"
     count fit counted_first_call "matmul, the first call, operands that fit: mean of some"

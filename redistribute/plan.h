@@ -162,8 +162,8 @@ dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
 /* Is the plan the work of one all-reduce, which moves as many bytes: sums shared out among some ranks and every share
  * copied to all of them, or one step in which each of two ranks sums all? */
 bool dti_plan_all_reduces(const dt_plan *plan);
-/* The steps as users see them, but for their dims and messages, which only people ask for; and with these. false and the
- * error when memory ran out. */
+/* The steps as users see them, but for their dims and messages, which only people ask for; and with these. false and
+ * the error when memory ran out. */
 bool dti_plan_name(dt_plan *plan);
 bool dti_plan_show(dt_plan *plan);
 typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;

@@ -7,7 +7,7 @@
 
 typedef struct tape_state {
     int64_t next;                  /* number of the next node                                                      */
-    dti_node *unused;              /* to be given back                                                                 */
+    dti_node *unused;              /* to be given back                                                             */
     bool freeing;
 } tape_state;
 

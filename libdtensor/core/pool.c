@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of free objects. The one given back last is taken first, as it is still in the processor's cache; where they are
- * poisoned, the one given back first, and only from a list that is long. Invariant: a free object is poisoned whole, one
- * in use beyond what was asked for. */
+ * Lists of free objects. The one given back last is taken first, as it is still in the processor's cache; where they
+ * are poisoned, the one given back first, and only from a list that is long. Invariant: a free object is poisoned
+ * whole, one in use beyond what was asked for. */
 #include "core/pool.h"
 
 #include "core/poison.h"
