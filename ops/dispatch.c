@@ -119,14 +119,21 @@ const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
-static int64_t plan_bytes(const dt_spec *from, const dt_spec *to)
+static const dt_plan *plan_of(const dt_spec *from, const dt_spec *to)
 {
-    return from == to ? 0 : dt_plan_price(dt_plan_create(from, to, DT_PLAN_TIME)).total;
+    return from == to ? NULL : dt_plan_create(from, to, DT_PLAN_TIME);
 }
 
 static int64_t moved_bytes(const dti_dispatch *d, int i)
 {
-    return plan_bytes(d->in[i], d->via[i]) + plan_bytes(d->via[i], d->used[i]);
+    return dt_plan_price(plan_of(d->in[i], d->via[i])).total + dt_plan_price(plan_of(d->via[i], d->used[i])).total;
+}
+
+static bool moves_any(const dt_plan *plan) { return plan && dti_plan_moves((dt_plan *)(uintptr_t)plan); }
+
+static bool moves_operand(const dti_dispatch *d, int i)
+{
+    return moves_any(plan_of(d->in[i], d->via[i])) || moves_any(plan_of(d->via[i], d->used[i]));
 }
 
 /* In a strict scope what would have to move is an error, which says what would do. */
@@ -154,7 +161,7 @@ static void count_implied(dt_context *ctx, const dti_dispatch *d)
     dt_mesh *mesh = d->result[0]->mesh;
     dt_counters *counters = dti_mesh_counting(mesh);
     for (int i = 0; i < d->n && counters; i++)
-        if ((d->moved >> i & 1) && moved_bytes(d, i)) counters[mesh->dim_count].implied++;
+        if ((d->moved >> i & 1) && moves_operand(d, i)) counters[mesh->dim_count].implied++;
     (void)ctx;
 }
 

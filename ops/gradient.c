@@ -4,16 +4,16 @@
  * here its results are summed over dims that were stretched, and brought back to where the operand was split. */
 #include "ops/gradient.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <dtensor/ops.h>
 
 typedef struct op_state {
     const dti_dispatch *dispatch;
-    dti_attributes attributes;
     dt_tensor *in[DT_MAX_OPERANDS], *out[DT_MAX_RESULTS];
     const dt_spec *again[DT_MAX_OPERANDS]; /* the operand is a copy of in on this spec, to be made again; NULL: is in */
+    _Alignas(16) unsigned char attributes[DT_MAX_ATTRIBUTE_BYTES]; /* of the dispatch's row: as many as it has     */
 } op_state;
 
 /* ---- what is saved ----------------------------------------------------------------------------------------------- */
@@ -52,12 +52,12 @@ static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_t
 static void release(dti_node *node)
 {
     op_state *s = node->state;
-    for (int i = 0; s && i < DT_MAX_OPERANDS; i++) {
+    for (int i = 0; i < s->dispatch->n; i++) {
         if (s->again[i]) dti_tensor_need_no_more(s->in[i]);
         dti_tensor_destroy(s->in[i]);
     }
-    for (int r = 0; s && r < DT_MAX_RESULTS; r++) dti_tensor_destroy(s->out[r]);
-    free(s);
+    for (int r = 0; r < s->dispatch->result_count; r++) dti_tensor_destroy(s->out[r]);
+    dti_context_give(node->ctx, s, sizeof *s);
     node->state = NULL;
 }
 
@@ -96,7 +96,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
 {
     op_state *s = node->state;
     const dti_dispatch *d = s->dispatch;
-    dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes.values, .in_count = d->n,
+    dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes, .in_count = d->n,
                       .out_count = d->result_count };
     for (int i = 0; i < d->n; i++) {
         g.in[i] = s->again[i] ? dti_tensor_copy(s->in[i], s->again[i]) : s->in[i];
@@ -137,10 +137,11 @@ bool dti_op_record(dt_context *ctx, const dti_dispatch *d, const dti_attributes 
     if (!d->op->gradient && !any_float(d)) return true;
     if (!d->op->gradient)
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no gradient; see dt_detach", d->op->head), false;
-    op_state *s = calloc(1, sizeof *s);
-    if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to record it", d->op->head), false;
+    op_state *s = dti_context_borrow(ctx, sizeof *s);
+    if (!s) return false;
+    memset(s, 0, offsetof(op_state, attributes));
     s->dispatch = d;
-    s->attributes = *attributes;
+    memcpy(s->attributes, attributes->values, attributes->bytes);
     save(s, in, used, out);
     return dti_tape_record(ctx, &op_class, s, in, d->n, out, d->result_count);
 }

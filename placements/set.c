@@ -9,7 +9,7 @@
 
 void dti_set_fini(dti_set *set)
 {
-    free(set->heap);
+    if (set->capacity) free(set->heap);
     dti_set_init(set);
 }
 

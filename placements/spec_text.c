@@ -287,12 +287,14 @@ static size_t put_form(dti_pen *pen, const dti_form *form, const dt_mesh *mesh)
 
 const char *dti_form_text(const dti_form *form, const dt_mesh *mesh, const char **placements)
 {
-    dti_pen measure = { NULL, 0, 0 };
-    put_form(&measure, form, mesh);
-    size_t n = measure.at + 2;                                      /* the @ that may be taken back, and the end    */
+    char room[256];
+    dti_pen first = { room, sizeof room, 0 };
+    size_t begin = put_form(&first, form, mesh), n = first.at + 2;  /* the @ that may be taken back, and the end    */
     char *text = dti_context_take(mesh->ctx, n);
     if (!text) return NULL;
-    dti_pen write = { text, n, 0 };
-    *placements = text + put_form(&write, form, mesh);
+    *placements = text + begin;
+    if (n <= sizeof room) return memcpy(text, room, first.at + 1);
+    dti_pen again = { text, n, 0 };
+    put_form(&again, form, mesh);
     return text;
 }

@@ -308,14 +308,38 @@ int dti_stage_steps(const dt_plan *plan, int first)
     return n;
 }
 
-static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_moves *all)
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
+{
+    if (!plan->measured) plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
+    plan->measured = true;
+    return plan->moves;
+}
+
+static dti_moves *measure_stages(const dt_plan *plan, const dti_frame *frame)
+{
+    dti_moves *stages = dti_context_take(plan->target->mesh->ctx, (size_t)plan->step_count * sizeof *stages);
+    for (int i = 0, n; stages && i < plan->step_count; i += n) {
+        n = dti_stage_steps(plan, i);
+        stages[i] = dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+    }
+    return stages;
+}
+
+dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first)
+{
+    if (dti_stage_steps(plan, first) == plan->step_count) return dti_plan_measure(plan, frame);
+    if (!plan->stages) plan->stages = measure_stages(plan, frame);
+    return plan->stages ? plan->stages[first] : (dti_moves){ 0 };
+}
+
+static double time_us(dt_plan *plan, const dti_frame *frame)
 {
     dti_price prices[DT_MAX_LINKS];
     int64_t ns = 0;
     dti_price_table(plan->topology, prices);
     for (int i = 0, n; i < plan->step_count; i += n) {
         n = dti_stage_steps(plan, i);
-        dti_moves moves = n == plan->step_count ? *all : dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+        dti_moves moves = dti_stage_measure(plan, frame, i);
         int64_t messages = 0;
         for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
         if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
@@ -323,11 +347,21 @@ static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_mov
     return (double)ns / 1000;
 }
 
+double dti_plan_time_us(dt_plan *plan)
+{
+    if (plan->timed) return plan->time_us;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    plan->time_us = time_us(plan, &frame);
+    plan->timed = true;
+    return plan->time_us;
+}
+
 static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
 {
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    dti_moves moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count);
+    dti_moves moves = dti_plan_measure(answering(plan), &frame);
     cost->bytes = moves.received;
     cost->total = moves.total;
     cost->link_count = plan->topology->level_count;
@@ -336,7 +370,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
     cost->ratio = cost->lower_bound ? (double)cost->bytes / (double)cost->lower_bound : 1;
     price_sends(plan, &frame, cost);
     cost->peak_bytes = peak_bytes(plan, &frame);
-    cost->time_us = time_us(plan, &frame, &moves);
+    cost->time_us = dti_plan_time_us(answering(plan));
 }
 
 dt_plan_cost dt_plan_price(const dt_plan *plan)
@@ -355,7 +389,7 @@ dt_plan_cost dt_plan_price(const dt_plan *plan)
 
 int dt_plan_step_count(const dt_plan *plan)
 {
-    return plan && dti_plan_show(plan->source->mesh->ctx, answering(plan)) ? plan->shown_count : 0;
+    return plan && dti_plan_show(answering(plan)) ? plan->shown_count : 0;
 }
 
 dt_plan_step dt_plan_step_at(const dt_plan *plan, int step)
@@ -416,7 +450,7 @@ static void put_plan(dti_pen *pen, const dt_plan *plan)
 
 const char *dt_plan_text(const dt_plan *plan)
 {
-    if (!plan || !dti_plan_show(plan->source->mesh->ctx, answering(plan))) return "";
+    if (!plan || !dti_plan_show(answering(plan))) return "";
     if (plan->text) return plan->text;
     dti_pen measure = { NULL, 0, 0 };
     put_plan(&measure, plan);

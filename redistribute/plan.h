@@ -58,7 +58,11 @@ struct dt_plan {
     struct dti_shown *behind;      /* of these: which steps, along which mesh dims                                 */
     int shown_count;
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
-    dt_plan_cost *cost;            /* counted at the first question                                                */
+    bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
+    dti_moves moves;
+    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted yet             */
+    double time_us;
+    dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
 };
@@ -158,8 +162,16 @@ dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
 /* Is the plan the work of one all-reduce, which moves as many bytes: sums shared out among some ranks and every share
  * copied to all of them, or one step in which each of two ranks sums all? */
 bool dti_plan_all_reduces(const dt_plan *plan);
-/* The steps as users see them. false and the error when memory ran out. */
-bool dti_plan_show(dt_context *ctx, dt_plan *plan);
+/* The steps as users see them, but for their dims and messages, which only people ask for; and with these. false and
+ * the error when memory ran out. */
+bool dti_plan_name(dt_plan *plan);
+bool dti_plan_show(dt_plan *plan);
 typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
+/* Does anything move between ranks? */
+bool dti_plan_moves(dt_plan *plan);
+/* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
+dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first);
+double dti_plan_time_us(dt_plan *plan);
 
 #endif
