@@ -9,6 +9,8 @@
 
 #include <dtensor/ops.h>
 
+#include "core/shape.h"
+
 typedef struct op_state {
     const dti_dispatch *dispatch;
     dti_attributes attributes;
@@ -63,11 +65,6 @@ static void release(dti_node *node)
 
 /* ---- the way back ------------------------------------------------------------------------------------------------ */
 
-static bool same_shape(const dt_shape *a, const dt_shape *b)
-{
-    return a->n == b->n && memcmp(a->dim, b->dim, (size_t)a->n * sizeof a->dim[0]) == 0;
-}
-
 /* Sum over leading dims that the operand lacks, then over those where it has one element. */
 static dt_tensor *unstretched(dt_tensor *grad, const dt_shape *shape)
 {
@@ -83,7 +80,7 @@ static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
 {
     const dt_spec *in = d->in[i];
     dt_tensor *g = unstretched(*grad, &in->shape);
-    if (g && (!same_shape(&g->spec->shape, &in->shape) || dt_spec_dtype(g->spec) != dt_spec_dtype(in))) {
+    if (g && (!dti_shape_same(&g->spec->shape, &in->shape) || dt_spec_dtype(g->spec) != dt_spec_dtype(in))) {
         dti_fail(g->ctx, DT_ERR_STATE, "%s: the gradient of %s %s is %s", dti_rule_op(d->rule), in->text,
                  dti_rule_name(d->rule, i), g->spec->text);
         return false;

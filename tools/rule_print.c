@@ -53,13 +53,6 @@ static int factor_at(const dti_bound *bound, const dti_bound_dims *dims, int d, 
     return dims->factor[first] == letter->first && letter->size == size ? letter->whole : -1;
 }
 
-static bool is_split(const dti_form *form, int factor, int m)
-{
-    for (int k = form->split_first[factor]; k < form->split_first[factor + 1]; k++)
-        if (form->split[k] == m) return true;
-    return false;
-}
-
 /* How an operand was placed along mesh dim m. false: by a factor that no letter has. */
 static bool given_place(const rule_report *r, int i, int m, dti_place *place)
 {
@@ -70,7 +63,7 @@ static bool given_place(const rule_report *r, int i, int m, dti_place *place)
     for (int d = 0; d < form->dim_count; d++) {
         int64_t before = 1;
         for (int f = form->factor_first[d]; f < form->factor_first[d + 1]; before *= form->size[f++]) {
-            if (!is_split(form, f, m)) continue;
+            if (dti_form_split_by(form, m) != f) continue;
             int factor = factor_at(&r->taken.bound, &dims, d, before, form->size[f]);
             *place = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
             return factor >= 0;

@@ -440,21 +440,13 @@ static dt_status run_cases(dt_context *ctx, void *arg)
 
 /* ---- what ranks saw ---------------------------------------------------------------------------------------------- */
 
-static bool splits_or_is_partial(const dt_spec *spec, int m)
-{
-    if (spec->form.partial[m]) return true;
-    for (int k = 0; k < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; k++)
-        if (spec->form.split[k] == m) return true;
-    return false;
-}
-
 /* The first rank that holds the same part of a result. */
 static int leader_of(const dt_spec *spec, int rank)
 {
     int leader = 0;
     for (int m = 0; m < spec->mesh->dim_count; m++)
         leader = leader * spec->mesh->dims[m].size
-               + (splits_or_is_partial(spec, m) ? dti_mesh_coord_of(spec->mesh, m, rank) : 0);
+               + (dti_form_place(&spec->form, m) != DTI_PLACE_R ? dti_mesh_coord_of(spec->mesh, m, rank) : 0);
     return leader;
 }
 
