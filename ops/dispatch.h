@@ -7,7 +7,11 @@
 
 #include "ops/row.h"
 
+/* Calls remembered at most: those of the last DTI_REMEMBERED / 2 or more different ones are. */
+enum { DTI_REMEMBERED = 4096 };
+
 typedef struct dti_dispatch {
+    int references;
     const dt_op *op;
     const dti_rule *rule;
     int n, result_count;               /* results: kept ones among them                                            */
@@ -24,8 +28,13 @@ typedef struct dti_dispatch {
  * before. used itself, where one redistribution leads to it. NULL and the error when memory ran out. */
 const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used);
 
-/* What is remembered for a call, or made now. NULL and the error: see dt_apply. */
-const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
-                                     const dti_attributes *attributes);
+/* What is remembered for a call, or made now; it is there until the next question, for those who hold it until they
+ * release it. NULL and the error: see dt_apply. */
+dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                               const dti_attributes *attributes);
+dti_dispatch *dti_dispatch_hold(dti_dispatch *d);
+void dti_dispatch_release(dti_dispatch *d);
+/* How many calls are remembered. */
+int dti_dispatch_count(dt_context *ctx);
 
 #endif

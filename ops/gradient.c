@@ -12,7 +12,7 @@
 #include "core/shape.h"
 
 typedef struct op_state {
-    const dti_dispatch *dispatch;
+    dti_dispatch *dispatch;
     dti_attributes attributes;
     dt_tensor *in[DT_MAX_OPERANDS], *out[DT_MAX_RESULTS];
     const dt_spec *again[DT_MAX_OPERANDS]; /* the operand is a copy of in on this spec, to be made again; NULL: is in */
@@ -59,6 +59,7 @@ static void release(dti_node *node)
         dti_tensor_destroy(s->in[i]);
     }
     for (int r = 0; s && r < DT_MAX_RESULTS; r++) dti_tensor_destroy(s->out[r]);
+    if (s) dti_dispatch_release(s->dispatch);
     free(s);
     node->state = NULL;
 }
@@ -127,7 +128,7 @@ static bool any_float(const dti_dispatch *d)
     return false;
 }
 
-bool dti_op_record(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *in,
+bool dti_op_record(dt_context *ctx, dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *in,
                    dt_tensor *const *used, dt_tensor *const *out)
 {
     if (!ctx->recorder || !dti_tape_records(in, d->n)) return true;
@@ -136,7 +137,7 @@ bool dti_op_record(dt_context *ctx, const dti_dispatch *d, const dti_attributes 
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no gradient; see dt_detach", d->op->head), false;
     op_state *s = calloc(1, sizeof *s);
     if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to record it", d->op->head), false;
-    s->dispatch = d;
+    s->dispatch = dti_dispatch_hold(d);
     s->attributes = *attributes;
     save(s, in, used, out);
     return dti_tape_record(ctx, &op_class, s, in, d->n, out, d->result_count);

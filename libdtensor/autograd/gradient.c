@@ -79,7 +79,8 @@ static const dt_spec *through_spec(const dt_spec *grad, const dt_spec *source, c
     for (int m = 0; m < source->mesh->dim_count; m++) {
         uint32_t bit = UINT32_C(1) << m;
         dti_place_kind from = dti_form_place(&source->form, m);
-        bool both = from == DTI_PLACE_P && target->mesh == source->mesh && dti_form_place(&target->form, m) == DTI_PLACE_P;
+        bool both = from == DTI_PLACE_P && target->mesh == source->mesh
+            && dti_form_place(&target->form, m) == DTI_PLACE_P;
         if (from == DTI_PLACE_S) of_source |= bit;
         else if (both || !(named & bit)) of_grad |= bit;
     }

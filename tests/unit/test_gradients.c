@@ -115,7 +115,8 @@ static void write_attributes(const sample *s, const dt_op *op, unsigned char *to
         case DT_ATTRIBUTE_DIMS: memcpy(at, &dims, sizeof dims); break;
         case DT_ATTRIBUTE_BOOL: memcpy(at, &s->keep, sizeof s->keep); break;
         case DT_ATTRIBUTE_INT: memcpy(at, &one, sizeof one); break;
-        case DT_ATTRIBUTE_SHAPE: memcpy(at, &s->shape, sizeof s->shape); break;
+        case DT_ATTRIBUTE_SHAPE:
+        case DT_ATTRIBUTE_LIST: memcpy(at, &s->shape, sizeof s->shape); break;
         default: break;
         }
     }
