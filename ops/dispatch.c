@@ -10,7 +10,6 @@
 #include "core/pen.h"
 #include "ops/gradient.h"
 #include "redistribute/plan.h"
-#include "tensor/tensor.h"
 
 /* Attributes and shapes may be new in every step, so what is remembered has an end: when there are many calls those
  * that were not asked for since there were as many before are forgotten. */
@@ -18,15 +17,11 @@ typedef struct dispatch_state { dti_table calls, before; } dispatch_state;
 
 typedef struct remembered { dti_dispatch dispatch; dti_rule rule; unsigned char key[]; } remembered;
 
-dti_dispatch *dti_dispatch_hold(dti_dispatch *d)
+static void destroy(dti_origin *origin)
 {
-    d->references++;
-    return d;
-}
-
-void dti_dispatch_release(dti_dispatch *d)
-{
-    if (d && --d->references == 0) free(d);
+    dti_dispatch *d = (dti_dispatch *)(void *)origin;
+    free(d->explained);
+    free(d);
 }
 
 static void forget(dti_table *calls)
@@ -106,14 +101,15 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     if (!dti_row_ask(ctx, op, in, n, attributes, &w->asking)) return NULL;
     if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
     const dti_answer *answer = &w->propagation.answer[0];
-    remembered *made = malloc(sizeof *made + attributes->bytes);
+    remembered *made = malloc(sizeof *made + 2 * attributes->bytes);
     if (!made) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head), NULL;
     dti_dispatch *d = &made->dispatch;
     made->rule = w->asking.rule;
     memcpy(made->key, attributes->key, attributes->bytes);
-    *d = (dti_dispatch){ .references = 1, .op = op, .rule = &made->rule, .n = n,
+    memcpy(made->key + attributes->bytes, attributes->values, attributes->bytes);
+    *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
                          .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
-                         .number_dims = answer->number_dims };
+                         .values = made->key + attributes->bytes, .number_dims = answer->number_dims };
     if (answer->broken_dims && !(d->whole = whole_text(ctx, w->propagation.mesh, answer->broken_dims))) {
         dti_dispatch_release(d);
         return NULL;
@@ -351,12 +347,13 @@ static bool check_count(dt_context *ctx, const dti_dispatch *d, int count)
 }
 
 /* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. */
-static bool make_results(const dti_dispatch *d, dti_storage **y, dt_tensor **out)
+static bool make_results(dti_dispatch *d, dti_storage **y, dt_tensor **out)
 {
     bool made = true;
     for (int r = 0; r < d->result_count; r++) {
         out[r] = made ? dti_tensor_new(d->result[r], y[r]) : NULL;
         if (!made) dti_storage_release(y[r]);
+        if (out[r]) out[r]->origin = dti_origin_hold(&d->origin);
         y[r] = NULL;
         made &= out[r] != NULL;
     }

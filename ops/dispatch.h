@@ -6,12 +6,13 @@
 #define DTI_OPS_DISPATCH_H
 
 #include "ops/row.h"
+#include "tensor/tensor.h"
 
 /* Calls remembered at most: those of the last DTI_REMEMBERED / 2 or more different ones are. */
 enum { DTI_REMEMBERED = 4096 };
 
 typedef struct dti_dispatch {
-    int references;
+    dti_origin origin;                 /* first: of the tensors that the call made                                 */
     const dt_op *op;
     const dti_rule *rule;
     int n, result_count;               /* results: kept ones among them                                            */
@@ -19,7 +20,8 @@ typedef struct dti_dispatch {
     uint32_t number_dims;              /* as in dti_answer                                                         */
     const char *whole;                 /* as in dt_decomposition; NULL: the kernel does it                         */
     size_t key_bytes;
-    const unsigned char *key;
+    const unsigned char *key, *values; /* values: of the first such call's attributes                              */
+    char *explained;                   /* as text; NULL: nobody asked                                              */
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
@@ -32,8 +34,19 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used);
  * release it. NULL and the error: see dt_apply. */
 dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                                const dti_attributes *attributes);
-dti_dispatch *dti_dispatch_hold(dti_dispatch *d);
-void dti_dispatch_release(dti_dispatch *d);
+static inline dti_dispatch *dti_dispatch_hold(dti_dispatch *d)
+{
+    dti_origin_hold(&d->origin);
+    return d;
+}
+
+static inline void dti_dispatch_release(dti_dispatch *d)
+{
+    if (d) dti_origin_release(&d->origin);
+}
+
+/* Why the calls that an origin stands for take what they take (explain.h); lives as long as it. NULL: the error. */
+const char *dti_dispatch_explained(dt_context *ctx, dti_origin *origin);
 /* How many calls are remembered. */
 int dti_dispatch_count(dt_context *ctx);
 

@@ -142,6 +142,37 @@ bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, c
     return true;
 }
 
+static void put_number(dti_pen *pen, double number, bool by_sign)
+{
+    if (!by_sign) dti_put(pen, "=%g", number);
+    else dti_put(pen, "%s", isnan(number) ? "=nan" : number < 0 ? "<0" : number > 0 ? ">0" : "=0");
+}
+
+static void put_numbers(dti_pen *pen, const dt_shape *list)
+{
+    dti_put(pen, "=");
+    for (int i = 0; i < list->n; i++) dti_put(pen, "%s%lld", i ? "," : "", (long long)list->dim[i]);
+}
+
+void dti_put_attribute(dti_pen *pen, const dt_attribute *a, const void *values, bool by_sign)
+{
+    const void *at = (const char *)values + a->offset;
+    const dt_dims *dims = at;
+    dti_put(pen, "%s", a->name);
+    switch (a->kind) {
+    case DT_ATTRIBUTE_INT: dti_put(pen, "=%lld", (long long)*(const int64_t *)at); break;
+    case DT_ATTRIBUTE_DIM: dti_put(pen, "=%d", *(const int *)at); break;
+    case DT_ATTRIBUTE_BOOL: dti_put(pen, "=%s", *(const bool *)at ? "true" : "false"); break;
+    case DT_ATTRIBUTE_NUMBER: put_number(pen, *(const double *)at, by_sign); break;
+    case DT_ATTRIBUTE_DTYPE: dti_put(pen, "=%s", dt_dtype_text(*(const dt_dtype *)at)); break;
+    case DT_ATTRIBUTE_DIMS:
+        dti_put(pen, "=%s", dims->n ? "" : "all");
+        for (int i = 0; i < dims->n; i++) dti_put(pen, "%s%d", i ? "," : "", dims->dim[i]);
+        break;
+    default: put_numbers(pen, at); break;
+    }
+}
+
 /* ---- dtypes ------------------------------------------------------------------------------------------------------ */
 
 static bool is_float(dt_dtype dtype) { return dtype >= DT_F64 && dtype <= DT_F16; }

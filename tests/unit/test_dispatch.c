@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is remembered of calls has an end, and what the tape needs of it stays; attributes are checked before a row or a
- * kernel sees them. */
+ * What is remembered of calls has an end, and what the tape needs of it stays; results say why they lie where they do;
+ * attributes are checked before a row or a kernel sees them. */
 #include <math.h>
 #include <stddef.h>
 
@@ -59,6 +59,59 @@ static void the_tape_holds_what_it_needs(void)
 {
     char error[512] = "";
     expect(dt_launch_threads(1, backward_of_a_forgotten_call, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
+/* ---- explained --------------------------------------------------------------------------------------------------- */
+
+static void expect_lines(dt_tensor *x, const char *const *lines, int n)
+{
+    const char *text = dt_explain(x);
+    for (int i = 0; i < n; i++) expect(strstr(text, lines[i]) != NULL, "no \"%s\" in:\n%s", lines[i], text);
+}
+
+static void a_result_says_why_it_lies_there(void)
+{
+    static const char *const product[] = {
+        "op          matmul(a, b)\nrule        ... m k, ... k n -> ... m n\n",
+        "a        f32[64,512]@tp:S(0)   f32[64,512]           98304  all_gather tp\n",
+        "\n\nresult  f32[64,256]@tp:S(1)\n\nbytes  98304  received by the busiest rank\n",
+        "tp     a R, b S(n) -> S(n)  n is split and stays so\n",
+        "       not a S(m), b S(n)   a is S(m) and b is S(n), but a mesh dim splits one factor\n",
+        "393216  4.264  tp:S(0)  R        tp:S(0)\n",
+    };
+    static const char *const negative[] = {
+        "attribute   value<0\n", "tp     x P(max) -> P(min)  the value falls with x\n",
+    };
+    dt_context *ctx = dt_context_dry(4);
+    dt_mesh *mesh = dt_mesh_create(ctx, "tp=4");
+    dt_tensor *a = dt_zeros(dt_spec_parse(mesh, "f32[64,512]@tp:S(0)"));
+    dt_tensor *y = dt_matmul(a, dt_zeros(dt_spec_parse(mesh, "f32[512,256]@tp:S(1)")));
+    expect_lines(y, product, DT_COUNT(product));
+    expect(dt_explain(y) == dt_explain(y), "it lives as long as the tensor");
+    expect_lines(dt_mul_scalar(dt_zeros(dt_spec_parse(mesh, "f32[64]@tp:P(max)")), -2), negative, DT_COUNT(negative));
+    expect(dt_explain(dt_dropout(a, 0.5, 3))[0] == 'o', "numbers that are checked: %s", dt_context_error(ctx));
+    expect(strcmp(dt_explain(a), "no op made it\n") == 0, "an input: %s", dt_explain(a));
+    expect(strcmp(dt_explain(dt_redistribute(y, "")), "no op made it\n") == 0, "redistributed");
+    expect_no_error(ctx, "explained");
+    expect(strcmp(dt_explain(NULL), "") == 0, "nothing");
+    dt_context_fail(ctx, DT_ERR_STATE, "failed");
+    expect(strcmp(dt_explain(y), "") == 0, "of a failed context");
+    dt_context_destroy(&ctx);
+}
+
+static void what_is_forgotten_can_be_explained(void)
+{
+    dt_context *ctx = dt_context_dry(2);
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[4,4]@x:S(0)")), *y = dt_tril(x, 7);
+    for (int64_t step = 0; step < 2 * DTI_REMEMBERED; step++) {
+        int scope = dt_scope_push(ctx, 0);
+        triangle(x, 100 + step);
+        dt_scope_pop(ctx, scope, NULL);
+    }
+    expect_lines(y, (const char *[]){ "attribute   diagonal=7\n" }, 1);
+    expect_no_error(ctx, "explained");
+    dt_context_destroy(&ctx);
 }
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
@@ -132,6 +185,8 @@ static void norms_want_an_eps_of_at_least_0(void)
 static const test_row rows[] = {
     { "an attribute may be new in every step", an_attribute_may_be_new_in_every_step },
     { "the tape holds what it needs", the_tape_holds_what_it_needs },
+    { "a result says why it lies there", a_result_says_why_it_lies_there },
+    { "what is forgotten can be explained", what_is_forgotten_can_be_explained },
     { "lists are checked", lists_are_checked },
     { "norms want an eps of at least 0", norms_want_an_eps_of_at_least_0 },
 };
