@@ -21,6 +21,7 @@ static void destroy(dti_origin *origin)
 {
     dti_dispatch *d = (dti_dispatch *)(void *)origin;
     free(d->explained);
+    free(d->whole);
     free(d);
 }
 
@@ -81,15 +82,14 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
 }
 
 /* "tp:R,*" for the mesh dims in a mask. */
-static const char *whole_text(dt_context *ctx, const dt_mesh *mesh, uint32_t dims)
+typedef struct broken { const dt_mesh *mesh; uint32_t dims; } broken;
+
+static void put_whole(dti_pen *pen, const void *arg)
 {
-    char text[DT_MAX_MESH_DIMS * 64] = "";
-    dti_pen pen = { text, sizeof text, 0 };
-    for (int m = 0; m < mesh->dim_count; m++)
-        if (dims >> m & 1) dti_put(&pen, "%s:R,", mesh->dims[m].name);
-    dti_put(&pen, "*");
-    char *kept = dti_context_take(ctx, pen.at + 1);
-    return kept ? memcpy(kept, text, pen.at) : NULL;
+    const broken *b = arg;
+    for (int m = 0; m < b->mesh->dim_count; m++)
+        if (b->dims >> m & 1) dti_put(pen, "%s:R,", b->mesh->dims[m].name);
+    dti_put(pen, "*");
 }
 
 /* What propagation needs is large and short-lived. */
@@ -102,7 +102,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
     const dti_answer *answer = &w->propagation.answer[0];
     remembered *made = malloc(sizeof *made + 2 * attributes->bytes);
-    if (!made) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head), NULL;
+    if (!made) return NULL;
     dti_dispatch *d = &made->dispatch;
     made->rule = w->asking.rule;
     memcpy(made->key, attributes->key, attributes->bytes);
@@ -110,7 +110,8 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
                          .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
                          .values = made->key + attributes->bytes, .number_dims = answer->number_dims };
-    if (answer->broken_dims && !(d->whole = whole_text(ctx, w->propagation.mesh, answer->broken_dims))) {
+    if (answer->broken_dims
+        && !(d->whole = dti_written(put_whole, &(broken){ w->propagation.mesh, answer->broken_dims }))) {
         dti_dispatch_release(d);
         return NULL;
     }
@@ -131,8 +132,8 @@ static dti_dispatch *make(dt_context *ctx, const dt_op *op, const dt_spec *const
                           const dti_attributes *attributes)
 {
     work *w = malloc(sizeof *w);
-    if (!w) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory for a call", op->head);
     dti_dispatch *d = w ? new_dispatch(ctx, op, in, n, attributes, w) : NULL;
+    if (!d && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head);
     free(w);
     return d;
 }
@@ -375,11 +376,15 @@ static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n,
     }
     bool found = check_operands(ctx, op, in, n)
         && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL && check_count(ctx, d, count);
-    if (found && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y))
-        return make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
-    for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
-    return false;
+        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL;
+    if (!found) return false;
+    dti_dispatch_hold(d);                                              /* what it is made of are calls, too        */
+    bool done = check_count(ctx, d, count) && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y);
+    if (done) done = make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
+    else
+        for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
+    dti_dispatch_release(d);
+    return done;
 }
 
 dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,

@@ -18,7 +18,7 @@ typedef struct dti_dispatch {
     int n, result_count;               /* results: kept ones among them                                            */
     uint32_t moved;                    /* bit i: operand i is used on another spec                                 */
     uint32_t number_dims;              /* as in dti_answer                                                         */
-    const char *whole;                 /* as in dt_decomposition; NULL: the kernel does it                         */
+    char *whole;                       /* as in dt_decomposition; NULL: the kernel does it                         */
     size_t key_bytes;
     const unsigned char *key, *values; /* values: of the first such call's attributes                              */
     char *explained;                   /* as text; NULL: nobody asked                                              */
