@@ -7,8 +7,8 @@
  * A gradient is due exactly (but for the sign of 0) unless a sum may have been split: something is P, was reduced
  * forward or moved backward. Then it may be off by 4 eps of its magnitude. That is bounded by the root of how many
  * elements the result has times the largest gradient under a few random signs (Cauchy and Schwarz); of a row that is no
- * polynomial, where rounded operands tell, too, by that of any element, and 1. Where an operand is P its contributions are larger than it by up to
- * VALUE_PAD, and so is that of which the gradient is the sum. */
+ * polynomial, where rounded operands tell, too, by that of any element, and 1. Where an operand is P its contributions
+ * are larger than it by up to VALUE_PAD, and so is that of which the gradient is the sum. */
 #include "gradients.h"
 
 #include <math.h>
