@@ -21,6 +21,9 @@ typedef struct dti_attributes {
 bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
                          dti_attributes *out);
 
+/* "dim=1", of the struct's values; by_sign: of a number its sign alone, "value<0". */
+void dti_put_attribute(dti_pen *pen, const dt_attribute *a, const void *values, bool by_sign);
+
 /* The question to propagate for a call; rule goes to *rule, sizes to *sizes, both of the caller. false and the error:
  * the row's texts, operands missing, dtypes that do not mix, shapes that do not fit. */
 typedef struct dti_asking {

@@ -245,20 +245,12 @@ static void put_split(dti_pen *pen, const dti_form *form, const dt_mesh *mesh, i
     }
 }
 
-static int factor_split_by(const dti_form *form, int mesh_dim)
-{
-    for (int f = 0; f < form->factor_first[form->dim_count]; f++)
-        for (int i = form->split_first[f]; i < form->split_first[f + 1]; i++)
-            if (form->split[i] == mesh_dim) return f;
-    return -1;
-}
-
 static void put_placements(dti_pen *pen, const dti_form *form, const dt_mesh *mesh)
 {
     bool put_already[DT_MAX_FACTORS] = { false };
     const char *comma = "";
     for (int d = 0; d < mesh->dim_count; d++) {
-        int factor = factor_split_by(form, d);
+        int factor = dti_form_split_by(form, d);
         if (factor >= 0 && !put_already[factor]) {
             put_already[factor] = true;
             put_split(pen, form, mesh, factor, &comma);

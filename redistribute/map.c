@@ -85,12 +85,7 @@ static void cut_dims(const dt_spec *spec, dti_room *room)
     }
 }
 
-static bool cuts_any(const dt_spec *spec, int mesh_dim)
-{
-    for (int i = 0; i < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; i++)
-        if (spec->form.split[i] == mesh_dim) return true;
-    return false;
-}
+static bool cuts_any(const dt_spec *spec, int mesh_dim) { return dti_form_split_by(&spec->form, mesh_dim) >= 0; }
 
 /* Ranks ask along mesh dims that cut one or the other; those that cut only the target find copies of the source. */
 static void set_asked(const dt_spec *source, const dt_spec *target, dti_step *step)

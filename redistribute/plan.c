@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/pen.h"
+#include "core/shape.h"
 #include "redistribute/compile.h"
 
 typedef struct plan_state { dti_table plans; dti_search *search; } plan_state;
@@ -31,12 +32,6 @@ static plan_state *state_get(dt_context *ctx)
 
 /* ---- makers ------------------------------------------------------------------------------------------------------ */
 
-static bool shapes_equal(const dt_spec *a, const dt_spec *b)
-{
-    return a->shape.n == b->shape.n
-        && memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.n * sizeof a->shape.dim[0]) == 0;
-}
-
 /* Do the bytes of all ranks' wholes, sent and received, summed and copied, stay within an int64? */
 static bool countable(const dt_context *ctx, const dt_spec *spec)
 {
@@ -57,7 +52,7 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
                         target->text), false;
     if ((int)goal < 0 || goal >= DT_PLAN_GOAL_COUNT)
         return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %d is no goal", (int)goal), false;
-    if (!shapes_equal(source, target))
+    if (!dti_shape_same(&source->shape, &target->shape))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text,
                         target->text), false;
     if (!countable(ctx, source) || !countable(ctx, target))

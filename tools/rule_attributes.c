@@ -103,7 +103,8 @@ static const kind kinds[DT_ATTRIBUTE_KIND_COUNT] = {
     [DT_ATTRIBUTE_INT] = { "int", read_int },       [DT_ATTRIBUTE_DIM] = { "dim", read_dim },
     [DT_ATTRIBUTE_DIMS] = { "dims", read_dims },    [DT_ATTRIBUTE_BOOL] = { "bool", read_bool },
     [DT_ATTRIBUTE_NUMBER] = { "number", read_number }, [DT_ATTRIBUTE_DTYPE] = { "dtype", read_dtype },
-    [DT_ATTRIBUTE_SHAPE] = { "shape", read_shape }, [DT_ATTRIBUTE_TEXT] = { "text", read_text },
+    [DT_ATTRIBUTE_SHAPE] = { "shape", read_shape }, [DT_ATTRIBUTE_LIST] = { "list", read_shape },
+    [DT_ATTRIBUTE_TEXT] = { "text", read_text },
 };
 
 const char *rule_attribute_kind(dt_attribute_kind which) { return kinds[which].name; }

@@ -67,7 +67,8 @@ typedef enum dt_attribute_kind {
     DT_ATTRIBUTE_BOOL,             /* bool                                                                         */
     DT_ATTRIBUTE_NUMBER,           /* double                                                                       */
     DT_ATTRIBUTE_DTYPE,            /* dt_dtype                                                                     */
-    DT_ATTRIBUTE_SHAPE,            /* dt_shape                                                                     */
+    DT_ATTRIBUTE_SHAPE,            /* dt_shape; sizes, -1 where the row finds one                                  */
+    DT_ATTRIBUTE_LIST,             /* dt_shape; whole numbers, of which the row knows the meaning                  */
     DT_ATTRIBUTE_TEXT,             /* char[DT_MAX_TEXT], ended by 0                                                */
     DT_ATTRIBUTE_KIND_COUNT
 } dt_attribute_kind;

@@ -124,8 +124,8 @@ DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
 DT_API dt_tensor *dt_einsum(const char *equation, dt_tensor *const *x, int n);
 
 /* ---- softmax and norms ------------------------------------------------------------------------------------------- *
- * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE: w is not the
- * trailing dims of x; DT_ERR_DTYPE. Collective. */
+ * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range, an eps below 0; DT_ERR_SHAPE: w
+ * is not the trailing dims of x; DT_ERR_DTYPE. Collective. */
 
 DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);                 /* exp(x) over its sum along dim              */
 DT_API dt_tensor *dt_log_softmax(dt_tensor *x, int dim);             /* its log                                    */

@@ -4,6 +4,7 @@
  * nodes that used its outputs have been; so its gradients are whole, and each function is called once. */
 #include "autograd/classes.h"
 #include "core/number.h"
+#include "core/shape.h"
 
 typedef struct walk { dt_context *ctx; dti_node *first, *last; } walk; /* those that are still to be asked         */
 
@@ -97,12 +98,7 @@ static bool add_gradient(dti_node *node, int output, dt_tensor *grad)
     return true;
 }
 
-static bool same_shape(const dt_spec *a, const dt_spec *b)
-{
-    bool same = a->shape.n == b->shape.n;
-    for (int d = 0; same && d < a->shape.n; d++) same = a->shape.dim[d] == b->shape.dim[d];
-    return same;
-}
+static bool same_shape(const dt_spec *a, const dt_spec *b) { return dti_shape_same(&a->shape, &b->shape); }
 
 static bool check_hooked(const dt_tensor *grad, const dt_tensor *other)
 {
@@ -171,13 +167,6 @@ static bool pass_in_scope(dti_node *node)
 
 /* ---- the seed ---------------------------------------------------------------------------------------------------- */
 
-static int64_t elements(const dt_spec *spec)
-{
-    int64_t n = 1;
-    for (int d = 0; d < spec->shape.n; d++) n *= spec->shape.dim[d];
-    return n;
-}
-
 /* The gradient of a value with respect to itself: one, R where the value is P. */
 static dt_tensor *ones(const dt_tensor *y)
 {
@@ -191,7 +180,7 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
     if (!y->body || !y->body->node)
         return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", y->spec->text),
                false;
-    if (!seed && elements(y->spec) != 1)
+    if (!seed && dti_shape_count(&y->spec->shape) != 1)
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
     if (seed && seed->ctx != ctx)
         return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;

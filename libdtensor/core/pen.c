@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* As snprintf does it: what does not fit is left out, and there is an end where there is room. */
@@ -69,4 +70,50 @@ void dti_put(dti_pen *pen, const char *format, ...)
     } while (*format && put_directive(pen, &format, &args));
     if (*format) put_rest(pen, format, args);
     va_end(args);
+}
+
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
+
+enum { MAX_COLUMNS = 32 };
+
+static const char *cell_end(const char *cell) { return cell + strcspn(cell, "\t\n"); }
+
+static void measure_columns(const char *cells, int *widths)
+{
+    int column = 0;
+    for (const char *cell = cells; *cell; cell = cell_end(cell) + 1) {
+        int width = (int)(cell_end(cell) - cell);
+        if (width > widths[column]) widths[column] = width;
+        column = *cell_end(cell) == '\n' ? 0 : column + 1;
+    }
+}
+
+void dti_put_columns(dti_pen *pen, const char *cells, const char *columns)
+{
+    int widths[MAX_COLUMNS] = { 0 }, column = 0, gap = 0; /* gap: blanks due before the next cell, none at line ends */
+    measure_columns(cells, widths);
+    for (const char *cell = cells; *cell; cell = cell_end(cell) + 1) {
+        int width = (int)(cell_end(cell) - cell), pad = widths[column] - width;
+        bool right = columns[column] == 'r';
+        if (width) dti_put(pen, "%*s%.*s", gap + (right ? pad : 0), "", width, cell);
+        gap = width ? (right ? 2 : pad + 2) : gap + pad + 2;
+        column++;
+        if (*cell_end(cell) == '\t') continue;
+        dti_put(pen, "\n");
+        column = gap = 0;
+    }
+}
+
+/* ---- in memory of its own ---------------------------------------------------------------------------------------- */
+
+char *dti_written(dti_put_fn put, const void *arg)
+{
+    dti_pen measure = { NULL, 0, 0 };
+    put(&measure, arg);
+    char *text = malloc(measure.at + 1);
+    dti_pen write = { text, measure.at + 1, 0 };
+    if (!text) return NULL;
+    text[0] = '\0';
+    put(&write, arg);
+    return text;
 }

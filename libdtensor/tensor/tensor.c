@@ -48,6 +48,7 @@ static void destroy(dti_handle *handle)
 {
     dt_tensor *x = (dt_tensor *)(void *)handle;
     release_body(x);
+    dti_origin_release(x->origin);
     dti_storage_release(x->storage);
     if (x->text) free(x->text);
     dti_context_give(x->ctx, x, sizeof *x);
@@ -87,6 +88,7 @@ dt_tensor *dti_tensor_share(dt_tensor *x)
     if (!y) return NULL;
     y->body = body;
     y->named = x->named;
+    y->origin = dti_origin_hold(x->origin);
     body->references++;
     body->handles++;
     return y;

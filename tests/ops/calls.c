@@ -50,6 +50,7 @@ enum { NUMBERS = -1 };                 /* in place of an operand: the attributes
 /* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i are indices,
  * from 0 or where their line begins, below the size of letter v, of the first letter where there is none. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
+    { "rms_norm", NUMBERS, { true, 0, 1 } }, { "layer_norm", NUMBERS, { true, 0, 1 } },
     { "attention", NUMBERS, { true, 0, 1 } },
     { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },
     { "cross_entropy", NUMBERS, { true, 0, 1 } }, { "cross_entropy", 1, { true, -1, 0 } },
@@ -610,28 +611,6 @@ op_calls calls_make(const dt_op *op, int wanted)
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */
 
-static void put_attribute(const op_call *call, const dt_attribute *a, dti_pen *pen)
-{
-    const void *at = call->attributes + a->offset;
-    const dt_dims *dims = at;
-    const dt_shape *shape = at;
-    dti_put(pen, " %s=", a->name);
-    switch (a->kind) {
-    case DT_ATTRIBUTE_INT: dti_put(pen, "%lld", (long long)*(const int64_t *)at); break;
-    case DT_ATTRIBUTE_DIM: dti_put(pen, "%d", *(const int *)at); break;
-    case DT_ATTRIBUTE_BOOL: dti_put(pen, "%d", *(const bool *)at); break;
-    case DT_ATTRIBUTE_NUMBER: dti_put(pen, "%g", *(const double *)at); break;
-    case DT_ATTRIBUTE_DTYPE: dti_put(pen, "%s", dt_dtype_text(*(const dt_dtype *)at)); break;
-    case DT_ATTRIBUTE_TEXT: dti_put(pen, "%s", (const char *)at); break;
-    case DT_ATTRIBUTE_DIMS:
-        for (int i = 0; i < dims->n; i++) dti_put(pen, "%s%d", i ? "," : "", dims->dim[i]);
-        break;
-    default:
-        for (int i = 0; i < shape->n; i++) dti_put(pen, "%s%lld", i ? "," : "", (long long)shape->dim[i]);
-        break;
-    }
-}
-
 const char *call_text(const op_call *call, const char *const *specs, char *text, size_t room)
 {
     dti_pen pen = { text, room, 0 };
@@ -645,6 +624,9 @@ const char *call_text(const op_call *call, const char *const *specs, char *text,
             dti_put_sizes(&pen, &call->form[i]);
         }
     }
-    for (int i = 0; i < call->op->attribute_count; i++) put_attribute(call, &call->op->attributes[i], &pen);
+    for (int i = 0; i < call->op->attribute_count; i++) {
+        dti_put(&pen, " ");
+        dti_put_attribute(&pen, &call->op->attributes[i], call->attributes, false);
+    }
     return text;
 }
