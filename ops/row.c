@@ -178,6 +178,7 @@ void dti_put_attribute(dti_pen *pen, const dt_attribute *a, const void *values, 
     case DT_ATTRIBUTE_BOOL: dti_put(pen, "=%s", *(const bool *)at ? "true" : "false"); break;
     case DT_ATTRIBUTE_NUMBER: put_number(pen, *(const double *)at, by_sign); break;
     case DT_ATTRIBUTE_DTYPE: dti_put(pen, "=%s", dt_dtype_text(*(const dt_dtype *)at)); break;
+    case DT_ATTRIBUTE_TEXT: dti_put(pen, "=%s", (const char *)at); break;
     case DT_ATTRIBUTE_DIMS:
         dti_put(pen, "=%s", dims->n ? "" : "all");
         for (int i = 0; i < dims->n; i++) dti_put(pen, "%s%d", i ? "," : "", dims->dim[i]);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/gradients.h"
+#include "ops/judge_gradients.h"
 #include "suite.h"
 
 static const char *const meshes[] = { "x=2", "x=3", "x=4", "x=2,y=2" };

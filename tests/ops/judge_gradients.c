@@ -9,7 +9,7 @@
  * elements the result has times the largest gradient under a few random signs (Cauchy and Schwarz); of a row that is no
  * polynomial, where rounded operands tell, too, by that of any element, and 1. Where an operand is P its contributions
  * are larger than it by up to VALUE_PAD, and so is that of which the gradient is the sum. */
-#include "gradients.h"
+#include "judge_gradients.h"
 
 #include <math.h>
 #include <stdarg.h>

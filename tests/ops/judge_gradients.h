@@ -2,8 +2,8 @@
  *
  * Are the gradients of a row right? On one rank they are held against differences; on a mesh, where operands lie in any
  * way, against one rank. */
-#ifndef OPS_GRADIENTS_H
-#define OPS_GRADIENTS_H
+#ifndef OPS_JUDGE_GRADIENTS_H
+#define OPS_JUDGE_GRADIENTS_H
 
 #include "judge.h"
 
