@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arena, the pool and the table: alignment, zeroes, what is taken again, growth, equal hashes, sizes that cannot be
- * had. */
+ * The arena, the pool, the table and the pen: alignment, zeroes, what is taken again, growth, equal hashes, sizes that
+ * cannot be had, texts as printf writes them. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/arena.h"
+#include "core/pen.h"
 #include "core/poison.h"
 #include "core/pool.h"
 #include "core/table.h"
@@ -238,6 +241,40 @@ static void hash_sees_every_byte_and_the_length(void)
     }
 }
 
+/* ---- pen --------------------------------------------------------------------------------------------------------- */
+
+/* Written twice into so much room, beside what snprintf makes of it. */
+static void compare(size_t room, const char *what, const char *due, const char *got, size_t at)
+{
+    size_t n = strlen(due);
+    expect(at == n, "%s: %zu characters, not %zu", what, at, n);
+    if (room) expect(strlen(got) == (n < room ? n : room - 1) && strncmp(got, due, room - 1) == 0,
+                     "%s in %zu: \"%s\", not \"%s\"", what, room, got, due);
+}
+
+static void pen_writes_as_printf_does(void)
+{
+    static const long long numbers[] = { 0, 7, -1, 1234567890, INT_MAX, INT_MIN };
+    static const char *const words[] = { "", "S", "a longer word, with %s in it" };
+    char due[256], got[256];
+    for (size_t room = 0; room < 70; room++)
+        for (int i = 0; i < DT_COUNT(numbers) * DT_COUNT(words); i++) {
+            long long wide = numbers[i / DT_COUNT(words)], wider = wide * INT_MAX;
+            const char *word = words[i % DT_COUNT(words)];
+            dti_pen pen = { got, room, 0 };
+            memset(got, '#', sizeof got);
+            dti_put(&pen, "[%s,%d", word, (int)wide);
+            dti_put(&pen, ")%c%lld|", 'x', wider);
+            dti_put(&pen, "%.1f%%%s%5d%d", 0.5, word, 42, 7);
+            snprintf(due, sizeof due, "[%s,%d)%c%lld|%.1f%%%s%5d%d", word, (int)wide, 'x', wider, 0.5, word, 42, 7);
+            compare(room, word, due, got, pen.at);
+            expect(got[room] == '#', "wrote behind its room of %zu", room);
+        }
+    dti_pen least = { got, sizeof got, 0 };
+    dti_put(&least, "%lld", LLONG_MIN);
+    expect(strcmp(got, "-9223372036854775808") == 0, "the least number is %s", got);
+}
+
 static const test_row rows[] = {
     { "arena_gives_aligned_zeroed_bytes", arena_gives_aligned_zeroed_bytes },
     { "arena_objects_do_not_overlap", arena_objects_do_not_overlap },
@@ -253,6 +290,7 @@ static const test_row rows[] = {
     { "table_finds_all_of_100000", table_finds_all_of_100000 },
     { "table_keeps_equal_hashes_apart", table_keeps_equal_hashes_apart },
     { "hash_sees_every_byte_and_the_length", hash_sees_every_byte_and_the_length },
+    { "pen_writes_as_printf_does", pen_writes_as_printf_does },
 };
 
 const suite the_suite = { "memory", rows, DT_COUNT(rows) };
