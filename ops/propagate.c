@@ -622,7 +622,8 @@ static void unsplit(const search *s, const dti_bound *bound, int operand, dti_fo
         bool clashes = false;
         int at = form->factor_first[d];
         for (int f = dims.form.factor_first[d]; f < dims.form.factor_first[d + 1]; f++)
-            clashes |= dims.factor[f] >= 0 && (bound->letter[bound->factor[dims.factor[f]].letter].clash >> operand & 1);
+            clashes |= dims.factor[f] >= 0
+                && (bound->letter[bound->factor[dims.factor[f]].letter].clash >> operand & 1);
         if (clashes) form->size[at++] = dti_form_dim(given, d);
         for (int f = given->factor_first[d]; f < given->factor_first[d + 1] && !clashes; f++)
             form->size[at++] = given->size[f];
