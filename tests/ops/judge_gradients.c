@@ -38,8 +38,14 @@ typedef struct gradient_call {
 /* The one thing rows do not say: operands that are floats and have no gradient. */
 static bool has_gradient(const op_call *call, int i)
 {
-    bool is_mask = strncmp(call->op->head, "attention(", 10) == 0 && i == 3;
-    return call->form[i].dtype && call->form[i].dtype <= DT_F16 && !is_mask;
+    static const struct { const char *head; int operand; } constants[] = {
+        { "attention(", 3 }, { "cross_entropy(", 2 },
+    };
+    bool is_constant = false;
+    for (int k = 0; k < DT_COUNT(constants); k++)
+        is_constant |= constants[k].operand == i
+            && strncmp(call->op->head, constants[k].head, strlen(constants[k].head)) == 0;
+    return call->form[i].dtype && call->form[i].dtype <= DT_F16 && !is_constant;
 }
 
 /* ---- tensors of numbers ------------------------------------------------------------------------------------------ */
