@@ -291,20 +291,20 @@ static int64_t pieces(const search *s, int m, dti_place place)
  * what it is to hold and does not. */
 static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *messages)
 {
-    int64_t part = s->elements[i], held = s->elements[i], kept = 1, summed = 1;
+    int64_t parts = 1, holders = 1, kept = 1, summed = 1;
     for (int m = 0; m < s->mesh->dim_count; m++) {
         dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
         int64_t size = s->mesh->dims[m].size;
-        if (given.what == DTI_PLACE_S) held /= pieces(s, m, given);
-        if (used.what == DTI_PLACE_S) part /= pieces(s, m, used);
+        if (given.what == DTI_PLACE_S) holders *= pieces(s, m, given);
+        if (used.what == DTI_PLACE_S) parts *= pieces(s, m, used);
         if (given.what == DTI_PLACE_R || same_place(given, used)) continue;
         if (given.what == DTI_PLACE_P) summed *= size;
         if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) kept *= size;
         *messages += size - 1;
         if (s->link[m] < *slowest) *slowest = s->link[m];
     }
-    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype);
-    return (held / summed * (summed - 1) + part - part / kept) * bytes;
+    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype), part = s->elements[i] / parts;
+    return (s->elements[i] / (holders * summed) * (summed - 1) + part - part / kept) * bytes;
 }
 
 /* What the busiest rank receives of sums over rows along mesh dims that split what is a row: two f64 for each, reduced
@@ -415,15 +415,15 @@ static assignment price(const search *s)
     return a;
 }
 
-/* The assignment at hand among the best, behind those that cost as much. */
+/* The assignment at hand among the best, behind those that cost as much. Most are too dear: whether all of it agrees is
+ * asked of the rest. */
 static void consider(search *s)
 {
     uint64_t whole;
-    if (!splits_agree(s, &whole) || !partials_agree(s)) return;
     assignment a = price(s);
     int at = s->best_count;
     while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
-    if (at == s->wanted) return;
+    if (at == s->wanted || !splits_agree(s, &whole) || !partials_agree(s)) return;
     if (s->best_count < s->wanted) s->best_count++;
     for (int k = s->best_count - 1; k > at; k--) s->best[k] = s->best[k - 1];
     s->best[at] = a;

@@ -87,6 +87,13 @@ static void reduced(dt_context *ctx, dt_tensor *x, dt_tensor *w)
     dt_backward(dt_redistribute(dt_sum(dt_mul(x, w), DT_ALL, false), "tp:R"), NULL);
 }
 
+/* Made of other ops, as the dim is split. */
+static void decomposed(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_backward(dt_softmax(dt_mul(x, w), 1), x);
+}
+
 static void held(dt_context *ctx, dt_tensor *x, dt_tensor *w)
 {
     dt_tensor *slot = NULL;
@@ -100,6 +107,7 @@ static const round rounds[] = {
     { "without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, forward },
     { "a product without kernel", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@tp:S(1)", 0, product },
     { "a product that moves, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@dp:S(0)", 0, product },
+    { "decomposed, dry", "dp=2,tp=4", "f32[64,32]@tp:S(1)", "f32[64,32]@tp:S(1)", 0, decomposed },
     { "backward without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, both_ways },
     { "forward", "tp=1", "f32[64,33]", "f32[64,33]", 1, forward },
     { "forward and backward", "tp=1", "f32[64,33]", "f32[64,33]", 1, both_ways },
