@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps of attention in f32. */
+#include <stdint.h>
+
+typedef float number;
+typedef int32_t integer;
+
+enum { MANTISSA = 23, BIAS = 127 };
+
+/* Before exp it is 0, behind it infinite; ln 2 in two parts, as in math.h; 1 over factorials, from the last. */
+static const float lowest = -87, highest = 89, shift = 0x1.8p23f, per_ln2 = 0x1.715476p0f;
+static const float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
+static const float series[] = {
+    1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f,
+};
+
+#include "ops/cpu/attention_lanes.h"
+
+static void tile(const float *const *a, const float *panel, int64_t k, int rows, float *out)
+{
+    dti_tile_f32(a, panel, k, rows, out);
+}
+
+const dti_attend_steps dti_attend_f32 = {
+    DT_F32, sizeof(float), product, spread, collect, add, is_finite, soften, blend, differ,
+};
