@@ -16,41 +16,90 @@
 typedef struct room {
     void *keys, *values;               /* of a group: [t, d], and blocks                                           */
     void *q, *out;                     /* strips of d                                                              */
-    void *scores, *mask, *more, *less, *line; /* of a strip                                                        */
-    void *max, *sum;                   /* of each row                                                              */
+    void *scores, *more;               /* likewise, of keys and of d                                               */
+    void *mask;                        /* of a strip                                                               */
+    void *max, *sum, *less;            /* of each row                                                              */
+    void *line;
     bool finite;                       /* are the values, and so 0 times one of them?                              */
 } room;
 
-/* What values by exp of scores add. A value that is not seen adds nothing, whatever it is. */
-static void combine(const dti_heads *h, const room *m, const dti_strip *s, int64_t first, void *out)
+/* The rows of a room meet a block of keys. */
+typedef struct meeting {
+    int64_t row, rows, key, keys;
+    dti_sight sight[DTI_ATTEND_STRIPS];
+    int64_t seen[DTI_ATTEND_ROWS];
+} meeting;
+
+enum { PANEL = DTI_ATTEND_KEYS * DTI_LANES };
+
+static int64_t strips(const meeting *at) { return (int64_t)dti_blocks(at->rows); }
+
+static dti_strip strip_of(const dti_heads *h, const room *m, const meeting *at, int64_t i)
 {
-    const void *values = dti_heads_at(h, m->values, first * h->d);
-    h->steps->product(values, DTI_ATTEND_KEYS, h->d, s->scores, s->n, m->more);
-    for (int64_t i = 0; i < DTI_LANES && s->seen && !m->finite; i++) {
-        dti_strip one = *s;
-        int64_t seen[DTI_LANES] = { 0 };
-        seen[i] = s->seen[i];
-        one.seen = seen;
-        h->steps->product(values, DTI_ATTEND_KEYS, h->d, s->scores, seen[i], m->more);
-        h->steps->blend(&one, m->more, h->d, out);
-    }
-    if (!s->seen || m->finite) h->steps->blend(s, m->more, h->d, out);
+    int64_t lane = i * DTI_LANES;
+    return (dti_strip){ .n = at->keys, .seen = at->sight[i] == DTI_SEES_SOME ? at->seen + lane : NULL,
+                        .mask = h->mask ? m->mask : NULL, .scores = dti_heads_at(h, m->scores, i * PANEL),
+                        .less = dti_heads_at(h, m->less, lane), .max = dti_heads_at(h, m->max, lane),
+                        .sum = dti_heads_at(h, m->sum, lane) };
 }
 
-static void attend(const dti_heads *h, const room *m, int64_t row, int64_t rows, int64_t strip, int64_t first,
-                   int64_t n)
+/* A value that is not seen adds nothing, whatever it is. */
+static void blend_apart(const dti_heads *h, const room *m, const meeting *at, int64_t i, void *out)
 {
-    int64_t seen[DTI_LANES], lane = strip * DTI_LANES;
-    dti_sight sight = dti_heads_see(h, row, rows, first, n, seen);
-    if (sight == DTI_SEES_NONE) return;
-    dti_strip s = { .n = n, .seen = sight == DTI_SEES_SOME ? seen : NULL, .mask = h->mask ? m->mask : NULL,
-                    .scores = m->scores, .less = m->less, .max = dti_heads_at(h, m->max, lane),
-                    .sum = dti_heads_at(h, m->sum, lane) };
-    h->steps->product(dti_heads_at(h, m->keys, first * h->d), h->d, n, dti_heads_at(h, m->q, lane * h->d), h->d,
-                      m->scores);
-    if (h->mask) dti_heads_mask(h, row, rows, first, n, m->line, m->mask);
-    h->steps->soften(&s);
-    combine(h, m, &s, first, dti_heads_at(h, m->out, lane * h->d));
+    const void *values = dti_heads_at(h, m->values, at->key * h->d);
+    dti_strip s = strip_of(h, m, at, i);
+    for (int64_t lane = 0; lane < DTI_LANES; lane++) {
+        int64_t seen[DTI_LANES] = { 0 };
+        seen[lane] = s.seen[lane];
+        dti_strip one = s;
+        one.seen = seen;
+        h->steps->product(&(dti_panels){ values, DTI_ATTEND_KEYS, h->d, seen[lane], s.scores, m->more, 1, 0, 0 });
+        h->steps->blend(&one, m->more, h->d, out);
+    }
+}
+
+/* What values by exp of scores add. */
+static void combine(const dti_heads *h, const room *m, const meeting *at, int64_t from)
+{
+    const void *values = dti_heads_at(h, m->values, at->key * h->d);
+    h->steps->product(&(dti_panels){ values, DTI_ATTEND_KEYS, h->d, at->keys,
+                                     dti_heads_at(h, m->scores, from * PANEL), m->more, strips(at) - from, PANEL,
+                                     h->d * DTI_LANES });
+    for (int64_t i = from; i < strips(at); i++) {
+        dti_strip s = strip_of(h, m, at, i);
+        if (m->finite || !s.seen)
+            h->steps->blend(&s, dti_heads_at(h, m->more, (i - from) * h->d * DTI_LANES), h->d,
+                            dti_heads_at(h, m->out, i * h->d * DTI_LANES));
+    }
+    for (int64_t i = from; i < strips(at) && !m->finite; i++)
+        if (at->sight[i] == DTI_SEES_SOME) blend_apart(h, m, at, i, dti_heads_at(h, m->out, i * h->d * DTI_LANES));
+}
+
+static int64_t rows_of(const meeting *at, int64_t i)
+{
+    return at->rows - i * DTI_LANES < DTI_LANES ? at->rows - i * DTI_LANES : DTI_LANES;
+}
+
+/* Strips that see none of the keys are the first ones. */
+static void attend(const dti_heads *h, const room *m, meeting *at)
+{
+    int64_t from = 0;
+    for (int64_t i = 0; i < strips(at); i++) {
+        at->sight[i] = dti_heads_see(h, at->row + i * DTI_LANES, rows_of(at, i), at->key, at->keys,
+                                     at->seen + i * DTI_LANES);
+        from += at->sight[i] == DTI_SEES_NONE;
+    }
+    h->steps->product(&(dti_panels){ dti_heads_at(h, m->keys, at->key * h->d), h->d, at->keys, h->d,
+                                     dti_heads_at(h, m->q, from * h->d * DTI_LANES),
+                                     dti_heads_at(h, m->scores, from * PANEL), strips(at) - from, h->d * DTI_LANES,
+                                     PANEL });
+    for (int64_t i = from; i < strips(at); i++) {
+        dti_strip s = strip_of(h, m, at, i);
+        if (h->mask)
+            dti_heads_mask(h, at->row + i * DTI_LANES, rows_of(at, i), at->key, at->keys, m->line, m->mask);
+        h->steps->soften(&s);
+    }
+    combine(h, m, at, from);
 }
 
 static void begin_rows(const dti_heads *h, const dt_call *call, const room *m, int64_t b, int64_t g, int64_t row,
@@ -79,11 +128,11 @@ static void run_rows(const dti_heads *h, const dt_call *call, const room *m, int
                      int64_t n)
 {
     begin_rows(h, call, m, b, g, row, n);
-    for (int64_t first = 0; first < h->t; first += DTI_ATTEND_KEYS) {
-        int64_t keys = h->t - first < DTI_ATTEND_KEYS ? h->t - first : DTI_ATTEND_KEYS;
-        if (dti_heads_seen(h, row + n - 1, first, keys) == 0) break;
-        for (int64_t i = 0; i < n; i += DTI_LANES)
-            attend(h, m, row + i, n - i < DTI_LANES ? n - i : DTI_LANES, i / DTI_LANES, first, keys);
+    meeting at = { .row = row, .rows = n };
+    for (; at.key < h->t; at.key += DTI_ATTEND_KEYS) {
+        at.keys = h->t - at.key < DTI_ATTEND_KEYS ? h->t - at.key : DTI_ATTEND_KEYS;
+        if (dti_heads_seen(h, row + n - 1, at.key, at.keys) == 0) break;
+        attend(h, m, &at);
     }
     for (int64_t i = 0; i < n; i++) end_row(h, call, m, dti_heads_row(h, b, g, row + i), i);
 }
@@ -103,8 +152,8 @@ static void *make_room(const dti_heads *h, room *m)
     dti_heads_array arrays[] = {
         { &m->keys, h->t * h->d }, { &m->values, h->blocks * DTI_ATTEND_KEYS * h->d },
         { &m->q, DTI_ATTEND_ROWS * h->d }, { &m->out, DTI_ATTEND_ROWS * h->d },
-        { &m->scores, DTI_ATTEND_KEYS * DTI_LANES }, { &m->mask, DTI_ATTEND_KEYS * DTI_LANES },
-        { &m->more, DTI_LANES * h->d }, { &m->less, DTI_LANES }, { &m->line, line },
+        { &m->scores, DTI_ATTEND_STRIPS * PANEL }, { &m->mask, PANEL }, { &m->more, DTI_ATTEND_ROWS * h->d },
+        { &m->less, DTI_ATTEND_ROWS }, { &m->line, line },
         { &m->max, DTI_ATTEND_ROWS }, { &m->sum, DTI_ATTEND_ROWS },
     };
     void *all = dti_heads_room(h, arrays, DT_COUNT(arrays));

@@ -2,8 +2,7 @@
  *
  * What attention and its gradient share. Rows are the queries of one batch and one group of heads, (position, head in
  * the group), that read the same keys. They are worked on in strips: a row is a lane, and what is known of a strip and
- * n keys, or n elements of a head, is a panel [n, DTI_LANES]; products are those of tiles (product.h). All of it is in
- * the dtype that sums. Invariant: what is computed for a row hangs neither on its lane nor on its strip. */
+ * n keys, or n elements of a head, is a panel [n, DTI_LANES]. All of it is in the dtype that sums. Invariant: what is computed for a row hangs neither on its lane nor on its strip. */
 #ifndef DTI_OPS_CPU_ATTENTION_H
 #define DTI_OPS_CPU_ATTENTION_H
 
@@ -30,11 +29,18 @@ typedef struct dti_strip {             /* of rows, and a block of keys. Arrays a
     void *p, *ds;                      /* [n, DTI_ATTEND_ROWS]                                                     */
 } dti_strip;
 
+typedef struct dti_panels {            /* out[i] = sum of a[i * step + j] panel[j] over j < k, for i < n               */
+    const void *a;
+    int64_t step, n, k;
+    const void *panel;                 /* count of them, apart by so many numbers; and so are the panels of out    */
+    void *out;
+    int64_t count, apart, out_apart;
+} dti_panels;
+
 typedef struct dti_attend_steps {
     dt_dtype dtype;
     size_t bytes;
-    /* out[i] = sum of a[i * step + j] panel[j] over j < k, for i < n. */
-    void (*product)(const void *a, int64_t step, int64_t n, const void *panel, int64_t k, void *out);
+    void (*product)(const dti_panels *p);
     /* to[i * step] = from[i] * by, and to[i] = from[i * step] * by / over. */
     void (*spread)(const void *from, int64_t n, double by, void *to, int64_t step);
     void (*collect)(const void *from, int64_t step, int64_t n, double by, double over, void *to);

@@ -18,9 +18,11 @@ static const double series[] = {
 
 #include "ops/cpu/attention_lanes.h"
 
-static void tile(const double *const *a, const double *panel, int64_t k, int rows, double *out)
+/* Two vectors are a panel. */
+DTI_CLONES static void product(const dti_panels *p)
 {
-    dti_tile_f64(a, panel, k, rows, out);
+    for (int64_t i = 0; i < p->count; i++)
+        multiply(p, &(placing){ 2, i * p->apart, WIDTH, i * p->out_apart, WIDTH });
 }
 
 const dti_attend_steps dti_attend_f64 = {

@@ -14,6 +14,7 @@
 
 enum { Q, K, V, LSE, DELTA, G, MASK };
 enum { DQ, DK, DV, DMASK };
+enum { PANEL = DTI_ATTEND_KEYS * DTI_LANES };
 
 typedef struct room {
     void *keys, *values, *blocks;      /* of a group: k and v as [t, d], k as blocks                               */
@@ -21,7 +22,8 @@ typedef struct room {
     void *q_rows, *g_rows;             /* panels of all rows, one per DTI_LANES elements of d                      */
     void *lse, *delta;                 /* of each row                                                              */
     void *dk, *dv;                     /* of a block of keys: likewise                                             */
-    void *scores, *back, *mask, *more; /* of a strip                                                               */
+    void *scores, *back;               /* strips of keys                                                           */
+    void *mask, *more;                 /* of a strip; of what is to be added                                       */
     void *p, *ds;                      /* [keys, DTI_ATTEND_ROWS]                                                  */
     void *line;
     bool finite_rows, finite_keys;     /* and so 0 times one of them                                               */
@@ -29,6 +31,8 @@ typedef struct room {
 
 typedef struct block {                 /* where it goes on                                                         */
     int64_t b, g, row, rows, key, keys;
+    dti_sight sight[DTI_ATTEND_STRIPS];
+    int64_t seen[DTI_ATTEND_ROWS];
     bool partly;                       /* some row does not see some key                                           */
 } block;
 
@@ -37,91 +41,133 @@ static int64_t lanes(int64_t n) { return (int64_t)dti_blocks(n) * DTI_LANES; }
 
 /* ---- a strip ----------------------------------------------------------------------------------------------------- */
 
+static int64_t strips(const block *at) { return (int64_t)dti_blocks(at->rows); }
+
+static int64_t rows_of(const block *at, int64_t i)
+{
+    return at->rows - i * DTI_LANES < DTI_LANES ? at->rows - i * DTI_LANES : DTI_LANES;
+}
+
 /* A key that is not seen gives nothing, whatever it is. */
-static void add_dq(const dti_heads *h, const room *m, const block *at, int64_t row, const dti_strip *s)
+static void add_apart(const dti_heads *h, const room *m, const block *at, int64_t i, void *dq)
 {
     const void *keys = dti_heads_at(h, m->blocks, at->key * h->d);
-    void *dq = dti_heads_at(h, m->dq, row * h->d);
-    if (!s->seen || m->finite_keys) {
-        h->steps->product(keys, DTI_ATTEND_KEYS, h->d, m->back, at->keys, m->more);
-        h->steps->add(m->more, 1, h->d * DTI_LANES, dq);
-        return;
-    }
-    for (int64_t i = 0; i < DTI_LANES; i++) {
-        h->steps->product(keys, DTI_ATTEND_KEYS, h->d, m->back, s->seen[i], m->more);
-        for (int64_t k = 0; k < h->d; k++)
-            h->steps->add(dti_heads_at(h, m->more, k * DTI_LANES + i), 1, 1, dti_heads_at(h, dq, k * DTI_LANES + i));
+    for (int64_t lane = 0; lane < DTI_LANES; lane++) {
+        h->steps->product(&(dti_panels){ keys, DTI_ATTEND_KEYS, h->d, at->seen[i * DTI_LANES + lane],
+                                         dti_heads_at(h, m->back, i * PANEL), m->more, 1, 0, 0 });
+        for (int64_t k = lane; k < h->d * DTI_LANES; k += DTI_LANES)
+            h->steps->add(dti_heads_at(h, m->more, k), 1, 1, dti_heads_at(h, dq, k));
     }
 }
 
-static void add_mask(const dti_heads *h, const dt_call *call, const room *m, const block *at, int64_t row,
-                     int64_t rows)
+static void add_dq(const dti_heads *h, const room *m, const block *at, int64_t from)
+{
+    int64_t panel = h->d * DTI_LANES;
+    h->steps->product(&(dti_panels){ dti_heads_at(h, m->blocks, at->key * h->d), DTI_ATTEND_KEYS, h->d, at->keys,
+                                     dti_heads_at(h, m->back, from * PANEL), m->more, strips(at) - from, PANEL,
+                                     panel });
+    for (int64_t i = from; i < strips(at); i++)
+        if (m->finite_keys || at->sight[i] == DTI_SEES_ALL)
+            h->steps->add(dti_heads_at(h, m->more, (i - from) * panel), 1, panel,
+                          dti_heads_at(h, m->dq, at->row * h->d + i * panel));
+    for (int64_t i = from; i < strips(at) && !m->finite_keys; i++)
+        if (at->sight[i] == DTI_SEES_SOME)
+            add_apart(h, m, at, i, dti_heads_at(h, m->dq, at->row * h->d + i * panel));
+}
+
+static void add_mask(const dti_heads *h, const dt_call *call, const room *m, const block *at, int64_t i)
 {
     const dt_part *to = &call->out[DMASK];
-    for (int64_t i = 0; i < rows && call->out_count > DMASK; i++)
-        h->steps->add(dti_heads_at(h, m->back, i), DTI_LANES, at->keys,
-                      dti_heads_at(h, to->data, (row + i) / h->per_group * h->t + at->key));
+    for (int64_t lane = 0; lane < rows_of(at, i); lane++)
+        h->steps->add(dti_heads_at(h, m->back, i * PANEL + lane), DTI_LANES, at->keys,
+                      dti_heads_at(h, to->data, (at->row + i * DTI_LANES + lane) / h->per_group * h->t + at->key));
 }
 
-static void hide(const dti_heads *h, const room *m, const block *at, int64_t lane)
+/* A strip that sees none of the keys. */
+static void hide(const dti_heads *h, const room *m, const block *at, int64_t i)
 {
+    size_t bytes = DTI_LANES * h->steps->bytes;
     for (int64_t j = 0; j < at->keys; j++) {
-        size_t bytes = DTI_LANES * h->steps->bytes;
-        memset(dti_heads_at(h, m->p, j * DTI_ATTEND_ROWS + lane), 0, bytes);
-        memset(dti_heads_at(h, m->ds, j * DTI_ATTEND_ROWS + lane), 0, bytes);
+        memset(dti_heads_at(h, m->p, j * DTI_ATTEND_ROWS + i * DTI_LANES), 0, bytes);
+        memset(dti_heads_at(h, m->ds, j * DTI_ATTEND_ROWS + i * DTI_LANES), 0, bytes);
     }
 }
 
-static void run_strip(const dti_heads *h, const dt_call *call, const room *m, block *at, int64_t lane)
+static void differ(const dti_heads *h, const dt_call *call, const room *m, const block *at, int64_t i)
 {
-    int64_t seen[DTI_LANES], row = at->row + lane, rows = at->rows - lane < DTI_LANES ? at->rows - lane : DTI_LANES;
-    dti_sight sight = dti_heads_see(h, row, rows, at->key, at->keys, seen);
-    at->partly |= sight != DTI_SEES_ALL;
-    if (sight == DTI_SEES_NONE) {
-        hide(h, m, at, lane);
-        return;
-    }
-    dti_strip s = { .n = at->keys, .seen = sight == DTI_SEES_SOME ? seen : NULL, .mask = h->mask ? m->mask : NULL,
-                    .scores = m->scores, .back = m->back, .lse = dti_heads_at(h, m->lse, row),
+    int64_t lane = i * DTI_LANES, row = at->row + lane;
+    dti_strip s = { .n = at->keys, .seen = at->sight[i] == DTI_SEES_SOME ? at->seen + lane : NULL,
+                    .mask = h->mask ? m->mask : NULL, .scores = dti_heads_at(h, m->scores, i * PANEL),
+                    .back = dti_heads_at(h, m->back, i * PANEL), .lse = dti_heads_at(h, m->lse, row),
                     .delta = dti_heads_at(h, m->delta, row), .p = dti_heads_at(h, m->p, lane),
                     .ds = dti_heads_at(h, m->ds, lane) };
-    h->steps->product(dti_heads_at(h, m->keys, at->key * h->d), h->d, s.n, dti_heads_at(h, m->q, row * h->d), h->d,
-                      m->scores);
-    h->steps->product(dti_heads_at(h, m->values, at->key * h->d), h->d, s.n, dti_heads_at(h, m->g, row * h->d), h->d,
-                      m->back);
-    if (h->mask) dti_heads_mask(h, row, rows, at->key, s.n, m->line, m->mask);
+    if (h->mask) dti_heads_mask(h, row, rows_of(at, i), at->key, at->keys, m->line, m->mask);
     h->steps->differ(&s);
-    add_dq(h, m, at, row, &s);
-    add_mask(h, call, m, at, row, rows);
+    if (call->out_count > DMASK) add_mask(h, call, m, at, i);
+}
+
+/* Strips that see none of the keys are the first ones. */
+static int64_t see(const dti_heads *h, block *at)
+{
+    int64_t from = 0;
+    at->partly = false;
+    for (int64_t i = 0; i < strips(at); i++) {
+        at->sight[i] = dti_heads_see(h, at->row + i * DTI_LANES, rows_of(at, i), at->key, at->keys,
+                                     at->seen + i * DTI_LANES);
+        at->partly |= at->sight[i] != DTI_SEES_ALL;
+        from += at->sight[i] == DTI_SEES_NONE;
+    }
+    return from;
+}
+
+static void multiply(const dti_heads *h, const block *at, int64_t from, const void *keys, const void *rows,
+                     void *out)
+{
+    h->steps->product(&(dti_panels){ dti_heads_at(h, keys, at->key * h->d), h->d, at->keys, h->d,
+                                     dti_heads_at(h, rows, (at->row + from * DTI_LANES) * h->d),
+                                     dti_heads_at(h, out, from * PANEL), strips(at) - from, h->d * DTI_LANES,
+                                     PANEL });
 }
 
 /* ---- a block of rows and keys ------------------------------------------------------------------------------------ */
 
-/* to += the transpose of weights times the rows, panel by panel of d. A row that does not see a key gives it nothing,
- * whatever it is. */
+/* Key j alone, from the first row on that sees it: another gives it nothing, whatever it is. */
+static void add_key(const dti_heads *h, const room *m, const block *at, int64_t j, const void *weights,
+                    const void *rows, void *to)
+{
+    int64_t from = 0;
+    while (from < at->rows && dti_heads_seen(h, at->row + from, at->key, at->keys) <= j) from++;
+    for (int64_t c = 0; c < panels(h); c++) {
+        h->steps->product(&(dti_panels){ dti_heads_at(h, weights, j * DTI_ATTEND_ROWS + from), 0, 1, at->rows - from,
+                                         dti_heads_at(h, rows, (c * h->rows + at->row + from) * DTI_LANES), m->more,
+                                         1, 0, 0 });
+        h->steps->add(m->more, 1, DTI_LANES, dti_heads_at(h, to, c * PANEL + j * DTI_LANES));
+    }
+}
+
+/* to += the transpose of weights times the rows, panel by panel of d. */
 static void add_keys(const dti_heads *h, const room *m, const block *at, const void *weights, const void *rows,
                      void *to)
 {
-    bool whole = !at->partly || m->finite_rows;
-    for (int64_t c = 0; c < panels(h); c++) {
-        const void *panel = dti_heads_at(h, rows, (c * h->rows + at->row) * DTI_LANES);
-        void *out = dti_heads_at(h, to, c * DTI_ATTEND_KEYS * DTI_LANES);
-        if (whole) h->steps->product(weights, DTI_ATTEND_ROWS, at->keys, panel, at->rows, m->more);
-        for (int64_t j = 0; j < at->keys && !whole; j++) {
-            int64_t from = 0;
-            while (from < at->rows && dti_heads_seen(h, at->row + from, at->key, at->keys) <= j) from++;
-            h->steps->product(dti_heads_at(h, weights, j * DTI_ATTEND_ROWS + from), DTI_ATTEND_ROWS, 1,
-                              dti_heads_at(h, panel, from * DTI_LANES), at->rows - from,
-                              dti_heads_at(h, m->more, j * DTI_LANES));
-        }
-        h->steps->add(m->more, 1, at->keys * DTI_LANES, out);
+    if (at->partly && !m->finite_rows) {
+        for (int64_t j = 0; j < at->keys; j++) add_key(h, m, at, j, weights, rows, to);
+        return;
     }
+    h->steps->product(&(dti_panels){ weights, DTI_ATTEND_ROWS, at->keys, at->rows,
+                                     dti_heads_at(h, rows, at->row * DTI_LANES), m->more, panels(h),
+                                     h->rows * DTI_LANES, PANEL });
+    for (int64_t c = 0; c < panels(h); c++)
+        h->steps->add(dti_heads_at(h, m->more, c * PANEL), 1, at->keys * DTI_LANES, dti_heads_at(h, to, c * PANEL));
 }
 
 static void run_rows(const dti_heads *h, const dt_call *call, const room *m, block *at)
 {
-    at->partly = false;
-    for (int64_t lane = 0; lane < at->rows; lane += DTI_LANES) run_strip(h, call, m, at, lane);
+    int64_t from = see(h, at);
+    for (int64_t i = 0; i < from; i++) hide(h, m, at, i);
+    multiply(h, at, from, m->keys, m->q, m->scores);
+    multiply(h, at, from, m->values, m->g, m->back);
+    for (int64_t i = from; i < strips(at); i++) differ(h, call, m, at, i);
+    add_dq(h, m, at, from);
     add_keys(h, m, at, m->p, m->g_rows, m->dv);
     add_keys(h, m, at, m->ds, m->q_rows, m->dk);
 }
@@ -131,14 +177,14 @@ static void put_keys(const dti_heads *h, const room *m, const block *at, const v
     for (int64_t j = 0; j < at->keys; j++) {
         for (int64_t c = 0; c < panels(h); c++)
             memcpy(dti_heads_at(h, m->line, c * DTI_LANES),
-                   dti_heads_at(h, from, (c * DTI_ATTEND_KEYS + j) * DTI_LANES), DTI_LANES * h->steps->bytes);
+                   dti_heads_at(h, from, c * PANEL + j * DTI_LANES), DTI_LANES * h->steps->bytes);
         dti_heads_put(h, m->line, to, dti_heads_key(h, at->b, at->g, at->key + j) * h->d, h->d);
     }
 }
 
 static void run_keys(const dti_heads *h, const dt_call *call, const room *m, block *at)
 {
-    size_t bytes = (size_t)(panels(h) * DTI_ATTEND_KEYS * DTI_LANES) * h->steps->bytes;
+    size_t bytes = (size_t)(panels(h) * PANEL) * h->steps->bytes;
     memset(m->dk, 0, bytes);
     memset(m->dv, 0, bytes);
     for (at->row = 0; at->row < h->rows; at->row += DTI_ATTEND_ROWS) {
@@ -207,14 +253,15 @@ static void run_group(const dti_heads *h, const dt_call *call, room *m, block *a
 static void *make_room(const dti_heads *h, room *m)
 {
     int64_t line = lanes(h->d) > DTI_ATTEND_KEYS ? lanes(h->d) : DTI_ATTEND_KEYS, rows = lanes(h->rows);
-    int64_t panel = DTI_ATTEND_KEYS * DTI_LANES, square = DTI_ATTEND_KEYS * DTI_ATTEND_ROWS;
-    int64_t more = h->d * DTI_LANES > panel ? h->d * DTI_LANES : panel, wide = panels(h) * DTI_LANES;
+    int64_t square = DTI_ATTEND_KEYS * DTI_ATTEND_ROWS, wide = lanes(h->d);
+    int64_t more = DTI_ATTEND_KEYS * wide, strip = DTI_ATTEND_ROWS * h->d;
     dti_heads_array arrays[] = {
         { &m->keys, h->t * h->d }, { &m->values, h->t * h->d }, { &m->blocks, h->blocks * DTI_ATTEND_KEYS * h->d },
         { &m->q, rows * h->d }, { &m->g, rows * h->d }, { &m->dq, rows * h->d },
         { &m->q_rows, h->rows * wide }, { &m->g_rows, h->rows * wide }, { &m->lse, rows }, { &m->delta, rows },
-        { &m->dk, panels(h) * panel }, { &m->dv, panels(h) * panel },
-        { &m->scores, panel }, { &m->back, panel }, { &m->mask, panel }, { &m->more, more },
+        { &m->dk, panels(h) * PANEL }, { &m->dv, panels(h) * PANEL },
+        { &m->scores, DTI_ATTEND_STRIPS * PANEL }, { &m->back, DTI_ATTEND_STRIPS * PANEL }, { &m->mask, PANEL },
+        { &m->more, more > strip ? more : strip },
         { &m->p, square }, { &m->ds, square }, { &m->line, line },
     };
     void *all = dti_heads_room(h, arrays, DT_COUNT(arrays));

@@ -9,14 +9,11 @@
 #include <string.h>
 
 #include "ops/cpu/attention.h"
-#include "ops/cpu/product.h"
 
-enum { BYTES = 64, WIDTH = BYTES / sizeof(number) };
+enum { BYTES = 64, WIDTH = BYTES / sizeof(number), TILE_ROWS = 6, CHUNK = 32 };
 
 typedef number vec __attribute__((vector_size(BYTES)));
 typedef integer bits __attribute__((vector_size(BYTES)));
-
-static void tile(const number *const *a, const number *panel, int64_t k, int rows, number *out);
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
@@ -79,14 +76,49 @@ DTI_CLONES static bool is_finite(const void *x, int64_t n)
     return !not;
 }
 
-static void product(const void *a, int64_t step, int64_t n, const void *panel, int64_t k, void *out)
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+/* A few rows times one or two vectors of panels that lie *apart*. Sums are summed in chunks of k, so that they lose
+ * less; an element gets the same instructions in a tile of any size. */
+DTI_INLINE void tile(const number *a, int64_t step, int rows, const number *panel, int64_t apart, int vectors,
+                     int64_t k, number *out, int64_t out_apart)
 {
-    const number *row[DTI_TILE_ROWS], *from = a;
-    for (int64_t i = 0; i < n; i += DTI_TILE_ROWS) {
-        int rows = (int)(n - i < DTI_TILE_ROWS ? n - i : DTI_TILE_ROWS);
-        for (int r = 0; r < rows; r++) row[r] = from + (i + r) * step;
-        tile(row, panel, k, rows, (number *)out + i * DTI_LANES);
+    vec total[TILE_ROWS][2], sum[TILE_ROWS][2], b[2];
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) total[i][v] = (vec){ 0 };
+    for (int64_t from = 0; from < k; from += CHUNK) {
+        int64_t end = k - from < CHUNK ? k : from + CHUNK;
+        for (int i = 0; i < rows; i++)
+            for (int v = 0; v < vectors; v++) sum[i][v] = (vec){ 0 };
+        for (int64_t p = from; p < end; p++) {
+            for (int v = 0; v < vectors; v++) load(&b[v], panel + p * DTI_LANES + v * apart);
+            for (int i = 0; i < rows; i++)
+                for (int v = 0; v < vectors; v++) sum[i][v] += a[i * step + p] * b[v];
+        }
+        for (int i = 0; i < rows; i++)
+            for (int v = 0; v < vectors; v++) total[i][v] += sum[i][v];
     }
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) store(out + i * DTI_LANES + v * out_apart, &total[i][v]);
+}
+
+typedef struct placing { int vectors; int64_t at, apart, out_at, out_apart; } placing;
+
+/* As many tiles of so many rows as there are; those left over begin at the row that is returned. */
+DTI_INLINE int64_t tiles(const dti_panels *p, const placing *at, int rows, int64_t i)
+{
+    for (; i + rows <= p->n; i += rows)
+        tile((const number *)p->a + i * p->step, p->step, rows, (const number *)p->panel + at->at, at->apart,
+             at->vectors, p->k, (number *)p->out + at->out_at + i * DTI_LANES, at->out_apart);
+    return i;
+}
+
+DTI_INLINE void multiply(const dti_panels *p, const placing *at)
+{
+    int64_t i = tiles(p, at, TILE_ROWS, 0);
+    i = tiles(p, at, 4, i);
+    i = tiles(p, at, 2, i);
+    tiles(p, at, 1, i);
 }
 
 /* ---- softmax ----------------------------------------------------------------------------------------------------- */
