@@ -4,7 +4,6 @@
  * beside it, and the sum of values by these. So no matrix of scores is made, and memory grows with the sequence, not
  * with its square. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/context.h"
@@ -146,7 +145,7 @@ static void run_group(const dti_heads *h, const dt_call *call, room *m, int64_t 
         run_rows(h, call, m, b, g, row, h->rows - row < DTI_ATTEND_ROWS ? h->rows - row : DTI_ATTEND_ROWS);
 }
 
-static void *make_room(const dti_heads *h, room *m)
+static dti_storage *make_room(dt_context *ctx, const dti_heads *h, room *m)
 {
     int64_t line = h->d > DTI_ATTEND_KEYS ? h->d : DTI_ATTEND_KEYS;
     dti_heads_array arrays[] = {
@@ -156,7 +155,7 @@ static void *make_room(const dti_heads *h, room *m)
         { &m->less, DTI_ATTEND_ROWS }, { &m->line, line },
         { &m->max, DTI_ATTEND_ROWS }, { &m->sum, DTI_ATTEND_ROWS },
     };
-    void *all = dti_heads_room(h, arrays, DT_COUNT(arrays));
+    dti_storage *all = dti_heads_room(ctx, h, arrays, DT_COUNT(arrays));
     if (all) memset(m->values, 0, (size_t)(h->blocks * DTI_ATTEND_KEYS * h->d) * h->steps->bytes);
     return all;
 }
@@ -166,10 +165,9 @@ dt_status dti_cpu_attention(const dt_call *call)
     dti_heads h;
     room m;
     if (!dti_heads_begin(call, 3, &h)) return dt_context_status(call->ctx);
-    void *all = make_room(&h, &m);
-    if (!all) dt_context_fail(call->ctx, DT_ERR_MEMORY, "attention: no memory for its blocks");
+    dti_storage *all = make_room(call->ctx, &h, &m);
     for (int64_t i = 0; i < h.b * h.groups && all; i++) run_group(&h, call, &m, i / h.groups, i % h.groups);
-    free(all);
+    dti_storage_release(all);
     dti_heads_end(&h);
     return dt_context_status(call->ctx);
 }

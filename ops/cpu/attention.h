@@ -8,6 +8,7 @@
 
 #include <dtensor/op.h>
 
+#include "core/storage.h"
 #include "ops/cpu/vector.h"
 
 enum {
@@ -74,8 +75,8 @@ void dti_heads_end(dti_heads *heads);
 
 typedef struct dti_heads_array { void **to; int64_t n; } dti_heads_array;
 
-/* Room for so many numbers each, each apart from the others by whole lanes; to be freed. NULL: no memory. */
-void *dti_heads_room(const dti_heads *h, const dti_heads_array *arrays, int count);
+/* Room for so many numbers each, in whole lanes. NULL and the error: no memory. */
+dti_storage *dti_heads_room(dt_context *ctx, const dti_heads *h, const dti_heads_array *arrays, int count);
 /* The number at *at* of an array of the dtype that sums. */
 void *dti_heads_at(const dti_heads *h, const void *array, int64_t at);
 

@@ -48,14 +48,15 @@ void dti_heads_end(dti_heads *h) { free(h->limit); }
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
-void *dti_heads_room(const dti_heads *h, const dti_heads_array *arrays, int count)
+dti_storage *dti_heads_room(dt_context *ctx, const dti_heads *h, const dti_heads_array *arrays, int count)
 {
-    size_t apart = DTI_LANES * h->steps->bytes, all = apart;
-    for (int i = 0; i < count; i++) all += (dti_blocks(arrays[i].n) + 1) * apart;
-    char *room = malloc(all), *at = room ? room + (apart - (uintptr_t)room % apart) : NULL;
+    size_t lanes = DTI_LANES * h->steps->bytes, all = 1;
+    for (int i = 0; i < count; i++) all += dti_blocks(arrays[i].n) * lanes;
+    dti_storage *room = dti_storage_new(ctx, all);
+    char *at = room ? room->bytes : NULL;
     for (int i = 0; i < count && room; i++) {
         *arrays[i].to = at;
-        at += dti_blocks(arrays[i].n) * apart;
+        at += dti_blocks(arrays[i].n) * lanes;
     }
     return room;
 }

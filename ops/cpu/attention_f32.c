@@ -5,6 +5,7 @@
 
 typedef float number;
 typedef int32_t integer;
+typedef uint32_t whole_bits;
 
 enum { MANTISSA = 23, BIAS = 127 };
 

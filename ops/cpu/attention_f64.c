@@ -5,6 +5,7 @@
 
 typedef double number;
 typedef int64_t integer;
+typedef uint64_t whole_bits;
 
 enum { MANTISSA = 52, BIAS = 1023 };
 

@@ -3,7 +3,6 @@
  * The gradient of attention: probabilities are made again from scores and their log-sum-exp, block by block of keys.
  * With p of a row and its g, what comes back to a score is p (g v - delta), delta the sum of g times the result. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/context.h"
@@ -250,7 +249,7 @@ static void run_group(const dti_heads *h, const dt_call *call, room *m, block *a
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 
-static void *make_room(const dti_heads *h, room *m)
+static dti_storage *make_room(dt_context *ctx, const dti_heads *h, room *m)
 {
     int64_t line = lanes(h->d) > DTI_ATTEND_KEYS ? lanes(h->d) : DTI_ATTEND_KEYS, rows = lanes(h->rows);
     int64_t square = DTI_ATTEND_KEYS * DTI_ATTEND_ROWS, wide = lanes(h->d);
@@ -264,7 +263,7 @@ static void *make_room(const dti_heads *h, room *m)
         { &m->more, more > strip ? more : strip },
         { &m->p, square }, { &m->ds, square }, { &m->line, line },
     };
-    void *all = dti_heads_room(h, arrays, DT_COUNT(arrays));
+    dti_storage *all = dti_heads_room(ctx, h, arrays, DT_COUNT(arrays));
     if (!all) return NULL;
     memset(m->lse, 0, (size_t)rows * h->steps->bytes);
     memset(m->delta, 0, (size_t)rows * h->steps->bytes);
@@ -286,10 +285,9 @@ dt_status dti_cpu_attention_grad(const dt_call *call)
     dti_heads h;
     room m;
     if (!dti_heads_begin(call, MASK, &h)) return dt_context_status(call->ctx);
-    void *all = make_room(&h, &m);
+    dti_storage *all = make_room(call->ctx, &h, &m);
     if (all) run(&h, call, &m);
-    else dt_context_fail(call->ctx, DT_ERR_MEMORY, "attention: no memory for its gradient's blocks");
-    free(all);
+    dti_storage_release(all);
     dti_heads_end(&h);
     return dt_context_status(call->ctx);
 }

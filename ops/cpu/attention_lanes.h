@@ -13,33 +13,23 @@
 enum { BYTES = 64, WIDTH = BYTES / sizeof(number), TILE_ROWS = 6, CHUNK = 32 };
 
 typedef number vec __attribute__((vector_size(BYTES)));
-typedef integer bits __attribute__((vector_size(BYTES)));
 
-/* ---- vectors ----------------------------------------------------------------------------------------------------- */
-
-DTI_INLINE void load(vec *x, const number *from) { memcpy(x, from, sizeof *x); }
-DTI_INLINE void store(number *to, const vec *x) { memcpy(to, x, sizeof *x); }
-
-/* x where it holds, y elsewhere. */
-DTI_INLINE void choose(vec *to, const bits *where, const vec *x, const vec *y)
-{
-    *to = (vec)((*where & (bits)*x) | (~*where & (bits)*y));
-}
+/* ---- exp --------------------------------------------------------------------------------------------------------- */
 
 /* Within a few units of the last digit; 0 and infinity as soon as they are near, NaN of NaN. */
-DTI_INLINE void exp_of(vec *x)
+DTI_INLINE number exp_of(number x)
 {
-    const vec none = { 0 }, least = none + lowest, most = none + highest;
-    const bits base = (bits)(none + shift), less = (bits)(*x < least), more = (bits)(*x > most);
-    vec within, r, p = none + series[0], shifted;
-    choose(&within, &less, &least, x);
-    choose(&within, &more, &most, &within);
-    shifted = within * per_ln2 + shift;
-    r = (within - (shifted - shift) * ln2_high) - (shifted - shift) * ln2_low;
+    const number base = shift;
+    number within = x > highest ? highest : x, shifted = within * per_ln2 + shift, whole = shifted - shift;
+    number r = (within - whole * ln2_high) - whole * ln2_low, p = series[0], power;
+    integer n, zero;
     for (size_t i = 1; i < sizeof series / sizeof *series; i++) p = p * r + series[i];
-    p = 1 + (r + r * r * p);
-    p *= (vec)(((bits)shifted - base + BIAS) << MANTISSA);
-    choose(x, &less, &none, &p);
+    memcpy(&n, &shifted, sizeof n);
+    memcpy(&zero, &base, sizeof zero);
+    n = (integer)((whole_bits)(n - zero + BIAS) << MANTISSA);
+    memcpy(&power, &n, sizeof power);
+    p = (1 + (r + r * r * p)) * power;
+    return x < lowest ? 0 : p;
 }
 
 /* ---- moves ------------------------------------------------------------------------------------------------------- */
@@ -91,7 +81,7 @@ DTI_INLINE void tile(const number *a, int64_t step, int rows, const number *pane
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < vectors; v++) sum[i][v] = (vec){ 0 };
         for (int64_t p = from; p < end; p++) {
-            for (int v = 0; v < vectors; v++) load(&b[v], panel + p * DTI_LANES + v * apart);
+            for (int v = 0; v < vectors; v++) memcpy(&b[v], panel + p * DTI_LANES + v * apart, BYTES);
             for (int i = 0; i < rows; i++)
                 for (int v = 0; v < vectors; v++) sum[i][v] += a[i * step + p] * b[v];
         }
@@ -99,7 +89,7 @@ DTI_INLINE void tile(const number *a, int64_t step, int rows, const number *pane
             for (int v = 0; v < vectors; v++) total[i][v] += sum[i][v];
     }
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vectors; v++) store(out + i * DTI_LANES + v * out_apart, &total[i][v]);
+        for (int v = 0; v < vectors; v++) memcpy(out + i * DTI_LANES + v * out_apart, &total[i][v], BYTES);
 }
 
 typedef struct placing { int vectors; int64_t at, apart, out_at, out_apart; } placing;
@@ -123,133 +113,118 @@ DTI_INLINE void multiply(const dti_panels *p, const placing *at)
 
 /* ---- softmax ----------------------------------------------------------------------------------------------------- */
 
-/* The keys that lanes *at* .. see, as numbers of the vector's kind. */
-DTI_INLINE void sight(const dti_strip *s, int at, bits *seen)
+typedef struct lanes { number of[DTI_LANES]; } lanes;
+
+DTI_INLINE lanes lanes_at(const void *x, int64_t at)
 {
-    for (int i = 0; i < WIDTH; i++) (*seen)[i] = (integer)(s->seen ? s->seen[at + i] : s->n);
+    lanes all;
+    memcpy(&all, (const number *)x + at * DTI_LANES, sizeof all);
+    return all;
 }
 
-/* Scores with the mask, -infinity where a key is not seen; the largest of them, NaN where there is one. */
-DTI_INLINE void find_largest(const dti_strip *s, int at, vec *max)
+/* The scores of all rows for key j: with the mask, -infinity where it is not seen. */
+DTI_INLINE lanes scores_of(const dti_strip *s, const integer *seen, int64_t j)
 {
-    const vec none = { 0 }, hidden = none - INFINITY;
-    bits seen, key = { 0 };
-    sight(s, at, &seen);
-    for (int64_t j = 0; j < s->n; j++) {
-        number *place = (number *)s->scores + j * DTI_LANES + at;
-        vec x, mask;
-        load(&x, place);
-        if (s->mask) {
-            load(&mask, (const number *)s->mask + j * DTI_LANES + at);
-            x += mask;
-        }
-        if (s->seen) {
-            bits shown = (bits)(key < seen);
-            choose(&x, &shown, &x, &hidden);
-            key += 1;
-        }
-        if (s->mask || s->seen) store(place, &x);
-        bits larger = (bits)(x > *max) | (bits)(x != x);
-        choose(max, &larger, &x, max);
+    lanes x = lanes_at(s->scores, j);
+    if (s->mask) {
+        lanes mask = lanes_at(s->mask, j);
+        for (int i = 0; i < DTI_LANES; i++) x.of[i] += mask.of[i];
     }
+    for (int i = 0; i < DTI_LANES && s->seen; i++) x.of[i] = j < seen[i] ? x.of[i] : -INFINITY;
+    return x;
+}
+
+DTI_INLINE void sight(const dti_strip *s, integer *seen)
+{
+    for (int i = 0; i < DTI_LANES; i++) seen[i] = (integer)(s->seen ? s->seen[i] : s->n);
+}
+
+DTI_INLINE void hide(const dti_strip *s)
+{
+    integer seen[DTI_LANES];
+    sight(s, seen);
+    for (int64_t j = 0; j < s->n; j++) {
+        lanes x = scores_of(s, seen, j);
+        memcpy((number *)s->scores + j * DTI_LANES, &x, sizeof x);
+    }
+}
+
+DTI_INLINE number larger(number x, number max) { return x > max ? x : x != x ? x : max; }
+
+/* The largest, NaN where there is one: in four parts, none of which waits for another. */
+DTI_INLINE lanes find_largest(const dti_strip *s)
+{
+    const number *x = s->scores;
+    lanes max = lanes_at(s->max, 0);
+    number part[4 * DTI_LANES];
+    int64_t j = 0;
+    for (int i = 0; i < 4 * DTI_LANES; i++) part[i] = max.of[i % DTI_LANES];
+    for (; j + 4 <= s->n; j += 4)
+        for (int i = 0; i < 4 * DTI_LANES; i++) part[i] = larger(x[j * DTI_LANES + i], part[i]);
+    for (; j < s->n; j++)
+        for (int i = 0; i < DTI_LANES; i++) part[i] = larger(x[j * DTI_LANES + i], part[i]);
+    for (int i = DTI_LANES; i < 4 * DTI_LANES; i++) part[i % DTI_LANES] = larger(part[i], part[i % DTI_LANES]);
+    memcpy(&max, part, sizeof max);
+    return max;
 }
 
 /* A row that has seen nothing yet has no largest score, and nothing to be multiplied. */
-DTI_INLINE void soften_part(const dti_strip *s, int at)
-{
-    const vec none = { 0 }, hidden = none - INFINITY;
-    vec max, less, from, sum = none, before;
-    load(&less, (number *)s->max + at);
-    max = less;
-    find_largest(s, at, &max);
-    bits empty = (bits)(max == hidden);
-    choose(&from, &empty, &none, &max);
-    less -= from;
-    exp_of(&less);
-    for (int64_t j = 0; j < s->n; j++) {
-        number *place = (number *)s->scores + j * DTI_LANES + at;
-        vec x;
-        load(&x, place);
-        x -= from;
-        exp_of(&x);
-        store(place, &x);
-        sum += x;
-    }
-    load(&before, (number *)s->sum + at);
-    sum += before * less;
-    store((number *)s->max + at, &max);
-    store((number *)s->sum + at, &sum);
-    store((number *)s->less + at, &less);
-}
-
 DTI_CLONES static void soften(const dti_strip *s)
 {
-    for (int at = 0; at < DTI_LANES; at += WIDTH) soften_part(s, at);
-}
-
-DTI_INLINE void blend_part(const dti_strip *s, const number *more, int64_t n, number *out, int at)
-{
-    const bits none = { 0 };
-    vec less;
-    bits seen;
-    sight(s, at, &seen);
-    load(&less, (const number *)s->less + at);
-    seen = (bits)(seen > none);
-    for (int64_t i = 0; i < n; i++) {
-        vec x, y;
-        load(&x, out + i * DTI_LANES + at);
-        load(&y, more + i * DTI_LANES + at);
-        y += x * less;
-        choose(&x, &seen, &y, &x);
-        store(out + i * DTI_LANES + at, &x);
-    }
+    lanes sum = { { 0 } }, from, max;
+    number *restrict scores = s->scores, *less = s->less, *total = s->sum;
+    if (s->mask || s->seen) hide(s);
+    max = find_largest(s);
+    for (int i = 0; i < DTI_LANES; i++) from.of[i] = max.of[i] == -INFINITY ? 0 : max.of[i];
+    for (int i = 0; i < DTI_LANES; i++) less[i] = exp_of(((number *)s->max)[i] - from.of[i]);
+    for (int64_t j = 0; j < s->n; j++)
+        for (int i = 0; i < DTI_LANES; i++) {
+            number x = exp_of(scores[j * DTI_LANES + i] - from.of[i]);
+            scores[j * DTI_LANES + i] = x;
+            sum.of[i] += x;
+        }
+    for (int i = 0; i < DTI_LANES; i++) total[i] = total[i] * less[i] + sum.of[i];
+    memcpy(s->max, &max, sizeof max);
 }
 
 DTI_CLONES static void blend(const dti_strip *s, const void *more, int64_t n, void *out)
 {
-    for (int at = 0; at < DTI_LANES; at += WIDTH) blend_part(s, more, n, out, at);
+    lanes less = lanes_at(s->less, 0);
+    const number *restrict x = more;
+    number *restrict y = out;
+    integer seen[DTI_LANES];
+    sight(s, seen);
+    for (int64_t j = 0; j < n; j++)
+        for (int i = 0; i < DTI_LANES; i++) {
+            number blended = y[j * DTI_LANES + i] * less.of[i] + x[j * DTI_LANES + i];
+            y[j * DTI_LANES + i] = seen[i] > 0 ? blended : y[j * DTI_LANES + i];
+        }
 }
 
 /* ---- the way back ------------------------------------------------------------------------------------------------ */
 
 /* What is not seen is 0 whatever comes back; so is a row that sees nothing at all. */
-DTI_INLINE void differ_part(const dti_strip *s, int at)
-{
-    const vec none = { 0 }, hidden = none - INFINITY;
-    vec lse, delta;
-    bits seen, key = { 0 };
-    sight(s, at, &seen);
-    load(&lse, (const number *)s->lse + at);
-    load(&delta, (const number *)s->delta + at);
-    bits sees = (bits)(lse != hidden);
-    choose(&lse, &sees, &lse, &none);
-    for (int64_t j = 0; j < s->n; j++, key += 1) {
-        number *back = (number *)s->back + j * DTI_LANES + at;
-        vec p, ds, mask;
-        load(&p, (const number *)s->scores + j * DTI_LANES + at);
-        load(&ds, back);
-        if (s->mask) {
-            load(&mask, (const number *)s->mask + j * DTI_LANES + at);
-            p += mask;
-        }
-        p -= lse;
-        exp_of(&p);
-        choose(&p, &sees, &p, &none);
-        ds = p * (ds - delta);
-        if (s->seen) {
-            bits shown = (bits)(key < seen);
-            choose(&p, &shown, &p, &none);
-            choose(&ds, &shown, &ds, &none);
-        }
-        store(back, &ds);
-        store((number *)s->p + j * DTI_ATTEND_ROWS + at, &p);
-        store((number *)s->ds + j * DTI_ATTEND_ROWS + at, &ds);
-    }
-}
-
 DTI_CLONES static void differ(const dti_strip *s)
 {
-    for (int at = 0; at < DTI_LANES; at += WIDTH) differ_part(s, at);
+    lanes lse = lanes_at(s->lse, 0), delta = lanes_at(s->delta, 0);
+    number *restrict back = s->back, *restrict p = s->p, *restrict ds = s->ds;
+    integer seen[DTI_LANES];
+    sight(s, seen);
+    for (int i = 0; i < DTI_LANES; i++) {
+        seen[i] = lse.of[i] == -INFINITY ? 0 : seen[i];
+        lse.of[i] = lse.of[i] == -INFINITY ? 0 : lse.of[i];
+    }
+    for (int64_t j = 0; j < s->n; j++) {
+        lanes x = scores_of(s, seen, j);
+        for (int i = 0; i < DTI_LANES; i++) {
+            number by = exp_of(x.of[i] - lse.of[i]), change = by * (back[j * DTI_LANES + i] - delta.of[i]);
+            by = j < seen[i] ? by : 0;
+            change = j < seen[i] ? change : 0;
+            p[j * DTI_ATTEND_ROWS + i] = by;
+            ds[j * DTI_ATTEND_ROWS + i] = change;
+            back[j * DTI_LANES + i] = change;
+        }
+    }
 }
 
 #endif
