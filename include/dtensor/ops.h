@@ -192,8 +192,9 @@ DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset);
 
 /* Attention of q [b,s,h,d] to k and v [b,t,g,d], g heads for h of q: head i reads head i / (h/g). params NULL: all 0.
  * Scores are q k times the scale plus mask [s,t], -infinity hiding a key; causal: position i of q sees 0 .. i of k and
- * v. A row that sees no key is 0. Scores are never all there: memory grows with s and t, not with their product. The
- * mask has no gradient. NULL and DT_ERR_SHAPE: h is no multiple of g, or dims that do not fit. */
+ * v. A row that sees no key is 0. Scores are never all there: memory grows with s and t, not with their product; but a
+ * gradient of the mask is [s,t]. Computed in f64 for f64, else in f32, and rounded once. NULL and DT_ERR_SHAPE: h is no
+ * multiple of g, or dims that do not fit. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 
 /* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */

@@ -47,9 +47,9 @@ dt_status dti_cpu_one_hot(const dt_call *call);
 dt_status dti_cpu_dropout(const dt_call *call);
 /* rope.c: by the positions of dim 1 in the whole tensor. */
 dt_status dti_cpu_rope(const dt_call *call);
-/* attention.c: q, k, v, mask?; keeps the log-sum-exp of scores. In f64, rounded once. */
+/* attention.c: q, k, v, mask?; keeps the log-sum-exp of scores. In the dtype that sums, rounded once. */
 dt_status dti_cpu_attention(const dt_call *call);
-/* attention_gradient.c: q, k, v, lse, delta, g, mask?. */
+/* attention_gradient.c: q, k, v, lse, delta, g, mask?; the mask's is the fourth result, where there is one. */
 dt_status dti_cpu_attention_grad(const dt_call *call);
 /* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);

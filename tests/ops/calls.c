@@ -51,6 +51,8 @@ enum { NUMBERS = -1 };                 /* in place of an operand: the attributes
 static const struct { const char *op; int operand; value_range range; } domains[] = {
     { "attention", NUMBERS, { true, 0, 1 } },
     { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },
+    { "attention_mask_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_mask_grad", 3, { true, 3, 6 } },
+    { "attention_mask_grad", 6, { true, -4, 0 } },
     { "div_scalar", NUMBERS, { true, 0.5, 4 } }, { "dropout", NUMBERS, { true, 0, 0.75 } },
     { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } },
     { "rope", NUMBERS, { true, 0.5, 4 } },

@@ -96,6 +96,8 @@ static const sample samples[] = {
     { .op = "attention", .shapes = { "f64[2,3,4,3]", "f64[2,3,2,3]", "f64[2,3,2,3]", "" }, .lo = -2, .hi = 2 },
     { .op = "attention", .shapes = { "f64[2,3,2,2]", "f64[2,5,2,2]", "f64[2,5,2,2]", "" }, .lo = -2, .hi = 2,
       .numbers = { 0.3 }, .keep = true },
+    { .op = "attention", .shapes = { "f64[2,3,2,2]", "f64[2,5,1,2]", "f64[2,5,1,2]", "f64[3,5]" }, .lo = -2, .hi = 2,
+      .keep = true },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
