@@ -107,6 +107,18 @@ DT_API dt_tensor *dt_var(dt_tensor *x, dt_dims dims, int64_t correction, bool ke
 DT_API dt_tensor *dt_argmax(dt_tensor *x, int dim, bool keep);
 DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
 
+/* ---- running sums and order -------------------------------------------------------------------------------------- *
+ * Along one dim, of any dtype. NaN is the largest number, 0 and -0 are alike, and of alike elements the first comes
+ * first: so the order is the same on every mesh. Indices are i64. NULL and DT_ERR_ARG: a dim out of range. Collective. */
+
+/* The sum of the elements up to each, in the dtype of x: floats are summed in f64, integers wrap, bools are or-ed. What
+ * is P stays so. */
+DT_API dt_tensor *dt_cumsum(dt_tensor *x, int dim);
+/* result: the elements in order, the smallest or the largest first; where they were. */
+DT_API dt_status dt_sort(dt_tensor *x, int dim, bool descending, dt_tensor *result[2]);
+/* Of these the first k: the largest, or the smallest, in order. DT_ERR_ARG: k is negative, or more than there are. */
+DT_API dt_status dt_topk(dt_tensor *x, int64_t k, int dim, bool largest, dt_tensor *result[2]);
+
 /* ---- products of matrices ---------------------------------------------------------------------------------------- *
  * Any dtype, operands alike; bf16 and f16 are summed in f32 and rounded once. A sum of no products is 0. NULL and
  * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                  */

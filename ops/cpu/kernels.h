@@ -43,6 +43,11 @@ dt_status dti_cpu_gather(const dt_call *call);
 dt_status dti_cpu_scatter_add(const dt_call *call);
 dt_status dti_cpu_index_add(const dt_call *call);
 dt_status dti_cpu_one_hot(const dt_call *call);
+/* cumsum.c: x, start?, a number per row. */
+dt_status dti_cpu_cumsum(const dt_call *call);
+/* order.c: x, numbers?: elements with the number -1 are none. They give elements and numbers, i64. */
+dt_status dti_cpu_sort(const dt_call *call);
+dt_status dti_cpu_topk(const dt_call *call);
 /* random.c: which elements are kept hangs on the key and on their numbers in the whole tensor alone. */
 dt_status dti_cpu_dropout(const dt_call *call);
 /* rope.c: by the positions of dim 1 in the whole tensor. */

@@ -98,6 +98,12 @@ static const sample samples[] = {
       .numbers = { 0.3 }, .keep = true },
     { .op = "attention", .shapes = { "f64[2,3,2,2]", "f64[2,5,1,2]", "f64[2,5,1,2]", "f64[3,5]" }, .lo = -2, .hi = 2,
       .keep = true },
+    { .op = "cumsum", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "cumsum", .shapes = { "f64[5,3]" }, .lo = -2, .hi = 2, .dims = { 0 }, .keep = true },
+    { .op = "sort", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "sort", .shapes = { "f64[7,2]" }, .lo = -2, .hi = 2, .dims = { 0 }, .keep = true },
+    { .op = "topk", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "topk", .shapes = { "f64[7,2]" }, .lo = -2, .hi = 2, .dims = { 0 }, .keep = true },
     { .op = "addmm", .shapes = { "f64[4,1]", "f64[4,6]", "f64[6,5]" }, .lo = -2, .hi = 2 },
 };
 
