@@ -22,7 +22,7 @@ static const shape shapes[] = {
     { "f64", 1, 512, 4, 4, 64, false },
 };
 
-typedef struct timing { double tiles, library, forward, both; } timing; /* nanoseconds                                 */
+typedef struct timing { double tiles, library, forward, both; } timing; /* ns                                        */
 
 typedef struct bench { bench_report report; int rounds; int64_t divide; bool done; } bench;
 

@@ -10,6 +10,7 @@
 #include "ops/parts.h"
 #include "ops/pieces.h"
 #include "ops/tables.h"
+#include "tensor/tensor.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -22,8 +23,6 @@ static void put_term(dti_pen *pen, int n, int dim, const char *letter, const cha
     }
     dti_put(pen, "%s", behind);
 }
-
-typedef enum second { SECOND_NONE, SECOND_START, SECOND_NUMBERS } second;
 
 /* "a b! c -> a b! c" for dim 1 of 3; a second operand has a number per row, or one for each element, or for each along
  * the dim; *results* of the dim as *letter*. */
@@ -84,7 +83,8 @@ static bool is_real(dt_tensor *x) { return x && dt_spec_dtype(dt_tensor_spec(x))
 static dt_tensor *run(dt_tensor *x, dt_tensor *starts, dti_cumsum how)
 {
     if (!starts) return dt_apply(&cumsum, &x, 1, &how);
-    return dt_apply(is_real(starts) ? &cumsum_after_floats : &cumsum_after_integers, (dt_tensor *[]){ x, starts }, 2, &how);
+    const dt_op *op = is_real(starts) ? &cumsum_after_floats : &cumsum_after_integers;
+    return dt_apply(op, (dt_tensor *[]){ x, starts }, 2, &how);
 }
 
 /* Sums of rows as running sums start from them. */
@@ -117,8 +117,8 @@ static dt_tensor *run_pieces(const dt_decomposition *d, dt_tensor *x, dt_tensor 
     if (!sum) return NULL;
     const dt_spec *each = dti_spec_of_pieces(spec, how.dim, 1, dt_spec_dtype(dt_tensor_spec(sum)));
     dt_tensor *sums = dt_redistribute(dti_of_piece(dti_unsqueeze(sum, dim), each), d->whole);
-    dt_tensor *own = dti_piece_of(dt_redistribute(run(sums, starts, before), dt_spec_placements(each)));
-    return dti_of_piece(run(piece, dt_squeeze(own, how.dim), how), spec);
+    dt_tensor *ends = run(sums, starts, before), *own = ends && each ? dti_piece_of(dti_tensor_to(ends, each)) : NULL;
+    return own ? dti_of_piece(run(piece, dt_squeeze(own, how.dim), how), spec) : NULL;
 }
 
 static dt_status parts_of_cumsum(dt_decomposition *d)
@@ -137,8 +137,9 @@ static const dt_op topk_numbered, sort;
 
 static dt_status parts_of_sort(dt_decomposition *d)
 {
-    const dt_spec *spec = dt_tensor_spec(d->in[0]), *aside = dti_spec_aside(spec, ((const dti_sort *)d->attributes)->dim);
-    dt_tensor *x = aside ? dt_redistribute(d->in[0], dt_spec_placements(aside)) : NULL;
+    const dti_sort *how = d->attributes;
+    const dt_spec *aside = dti_spec_aside(dt_tensor_spec(d->in[0]), how->dim);
+    dt_tensor *x = aside ? dti_tensor_to(d->in[0], aside) : NULL;
     return x ? dt_apply_all(&sort, &x, 1, d->attributes, d->out, 2) : dt_context_status(d->ctx);
 }
 

@@ -109,7 +109,8 @@ DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
 
 /* ---- running sums and order -------------------------------------------------------------------------------------- *
  * Along one dim, of any dtype. NaN is the largest number, 0 and -0 are alike, and of alike elements the first comes
- * first: so the order is the same on every mesh. Indices are i64. NULL and DT_ERR_ARG: a dim out of range. Collective. */
+ * first: so the order is the same on every mesh. Indices are i64. NULL and DT_ERR_ARG: a dim out of range.
+ * Collective.                                                                                                        */
 
 /* The sum of the elements up to each, in the dtype of x: floats are summed in f64, integers wrap, bools are or-ed. What
  * is P stays so. */

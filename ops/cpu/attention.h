@@ -2,7 +2,8 @@
  *
  * What attention and its gradient share. Rows are the queries of one batch and one group of heads, (position, head in
  * the group), that read the same keys. They are worked on in strips: a row is a lane, and what is known of a strip and
- * n keys, or n elements of a head, is a panel [n, DTI_LANES]. All of it is in the dtype that sums. Invariant: what is computed for a row hangs neither on its lane nor on its strip. */
+ * n keys, or n elements of a head, is a panel [n, DTI_LANES]. All of it is in the dtype that sums.
+ * Invariant: what is computed for a row hangs neither on its lane nor on its strip. */
 #ifndef DTI_OPS_CPU_ATTENTION_H
 #define DTI_OPS_CPU_ATTENTION_H
 
@@ -30,7 +31,7 @@ typedef struct dti_strip {             /* of rows, and a block of keys. Arrays a
     void *p, *ds;                      /* [n, DTI_ATTEND_ROWS]                                                     */
 } dti_strip;
 
-typedef struct dti_panels {            /* out[i] = sum of a[i * step + j] panel[j] over j < k, for i < n               */
+typedef struct dti_panels {            /* out[i] = sum of a[i * step + j] panel[j] over j < k, i < n                  */
     const void *a;
     int64_t step, n, k;
     const void *panel;                 /* count of them, apart by so many numbers; and so are the panels of out    */

@@ -102,7 +102,8 @@ static void try_cumsum(dt_tensor *x, const array *a, const sample *s)
 }
 
 /* The first k of each row of a, in results of k. */
-static void expect_order(dt_tensor *const y[2], const array *a, int64_t k, bool down, const char *what, const char *spec)
+static void expect_order(dt_tensor *const y[2], const array *a, int64_t k, bool down, const char *what,
+                         const char *spec)
 {
     double values[MAX], numbers[MAX];
     int64_t n = a->outer * k * a->inner;
@@ -186,7 +187,8 @@ static dt_status run_kinds(dt_context *ctx, void *arg)
     dt_tensor_to_host(dt_cumsum(x, 0), -1, sums, sizeof sums);
     for (int i = 0; i < 7; i++) {
         due = (int64_t)((uint64_t)due + (uint64_t)wide[i]);
-        expect(sums[i] == due, "integers wrap: element %d is %lld, expected %lld", i, (long long)sums[i], (long long)due);
+        expect(sums[i] == due, "integers wrap: element %d is %lld, expected %lld", i, (long long)sums[i],
+               (long long)due);
     }
     dt_sort(x, 0, false, y);
     static const int64_t order[7] = { 4, 1, 6, 3, 0, 5, 2 };
@@ -240,7 +242,8 @@ static dt_status run_bytes(dt_context *ctx, void *arg)
     int64_t before = received(mesh);
     dt_tensor *sum = dt_cumsum(x, 1);
     int64_t moved = received(mesh) - before, there = ROWS / 4 * COLUMNS * 3 / 4, back = there;
-    expect(moved == ROWS * 3 * 8, "cumsum: %lld bytes, expected a number of each row and other piece", (long long)moved);
+    expect(moved == ROWS * 3 * 8, "cumsum: %lld bytes, expected a number of each row and other piece",
+           (long long)moved);
     before = received(mesh);
     dt_topk(x, K, -1, true, y);
     moved = received(mesh) - before;
@@ -256,7 +259,8 @@ static dt_status run_bytes(dt_context *ctx, void *arg)
            (long long)(there * 4 + back * 12));
     before = received(mesh);
     dt_backward(sum, dt_full(dt_spec_parse(mesh, "f32[8,4096]@x:S(1)"), 1));
-    expect(received(mesh) - before == ROWS * 3 * 8, "back from cumsum: %lld bytes", (long long)(received(mesh) - before));
+    moved = received(mesh) - before;
+    expect(moved == ROWS * 3 * 8, "back from cumsum: %lld bytes", (long long)moved);
     return dt_context_status(ctx);
 }
 
