@@ -161,6 +161,8 @@ DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tenso
  * in the place of dim. */
 DT_API dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
 DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
+/* The same, made as it is to lie (dt_apply_placed). */
+DT_API dt_tensor *dt_one_hot_placed(dt_tensor *ids, int64_t size, dt_dtype dtype, const char *placements);
 
 /* ---- views ------------------------------------------------------------------------------------------------------- *
  * The same elements, of any dtype; what is P stays so. A dim made of several is their product, and is split as they
@@ -177,6 +179,8 @@ DT_API dt_tensor *dt_unflatten(dt_tensor *x, int dim, dt_shape shape); /* dim as
 DT_API dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape);          /* one size may be -1                         */
 /* Dims of size 1 as often as shape says, and others in front; a size may be -1: as it is. */
 DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
+/* The same, made as it is to lie (dt_apply_placed). */
+DT_API dt_tensor *dt_expand_placed(dt_tensor *x, dt_shape shape, const char *placements);
 
 /* ---- triangles --------------------------------------------------------------------------------------------------- *
  * Of the last two dims, by position in the whole tensor: x where the column is at most, at least, the row plus
