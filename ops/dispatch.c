@@ -233,11 +233,13 @@ static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static dt_part part_of(const dt_spec *spec, const dti_storage *storage)
+static void set_part(dt_part *part, const dt_spec *spec, const dti_storage *storage)
 {
-    int rank = spec->mesh->rank;
-    return (dt_part){ .spec = spec, .rank = rank, .dtype = (dt_dtype)spec->form.dtype,
-                      .shape = dt_spec_local_shape(spec, rank), .data = storage ? storage->bytes : NULL };
+    part->spec = spec;
+    part->rank = spec->mesh->rank;
+    part->dtype = (dt_dtype)spec->form.dtype;
+    part->shape = spec->local;
+    part->data = storage ? storage->bytes : NULL;
 }
 
 /* The number 1 is added by the first rank along dims where the result is then a sum. */
@@ -252,11 +254,18 @@ static bool adds_number(const dti_dispatch *d)
 static bool run_kernel(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                        dti_storage *const *y)
 {
-    dt_call call = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
-                     .out_count = d->result_count, .adds_number = adds_number(d) };
-    for (int i = 0; i < d->n; i++)
-        if (x[i]) call.in[i] = part_of(x[i]->spec, x[i]->storage);
-    for (int r = 0; r < d->result_count; r++) call.out[r] = part_of(d->result[r], y[r]);
+    dt_call call; /* large: only the parts that are counted are set                                                */
+    call.ctx = ctx;
+    call.op = d->op;
+    call.attributes = attributes->values;
+    call.in_count = d->n;
+    call.out_count = d->result_count;
+    call.adds_number = adds_number(d);
+    for (int i = 0; i < d->n; i++) {
+        if (x[i]) set_part(&call.in[i], x[i]->spec, x[i]->storage);
+        else memset(&call.in[i], 0, sizeof call.in[i]);
+    }
+    for (int r = 0; r < d->result_count; r++) set_part(&call.out[r], d->result[r], y[r]);
     dt_status status = d->op->kernel(&call);
     if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: its kernel failed", dti_rule_op(d->rule));
     return !dti_failed(ctx);

@@ -28,6 +28,8 @@ struct dt_spec {
     uint64_t hash;
     const dti_layout *layout;
     dt_shape shape;
+    dt_shape local;                /* of this rank's part; sizes of 0 outside the mesh                             */
+    int64_t local_count, local_bytes; /* its elements, and their bytes                                             */
     dti_form form;                 /* in normal form                                                               */
     const char *text;              /* canonical                                                                    */
     const char *placements;        /* the part of text after the @                                                 */
