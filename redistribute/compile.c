@@ -64,7 +64,7 @@ static int64_t least(int64_t a, int64_t b, int64_t c)
 
 static int64_t source_index(const dti_map *map, int64_t index)
 {
-    return !map ? index : map->reversed ? map->shift - index : map->shift + index;
+    return map ? dti_map_source(map, index) : index;
 }
 
 /* Runs of the wanted indices, which are the target's; a map leads to the holder's, NULL: they are the same. */
@@ -74,7 +74,7 @@ static void find_runs(const dti_set *want, const dti_set *holder, const dti_map 
     for (int i = 0; i < want->n && !out->lost; i++)
         for (int64_t lo = at[i].lo, length; lo < at[i].hi; lo += length) {
             int64_t from = source_index(map, lo);
-            length = map && map->reversed ? 1 : least(at[i].hi - lo, ahead(taker, lo), ahead(holder, from));
+            length = map && dti_map_step(map) != 1 ? 1 : least(at[i].hi - lo, ahead(taker, lo), ahead(holder, from));
             add_run(out, (run){ ordinal(holder, from), ordinal(taker, lo), length });
         }
 }
@@ -486,9 +486,25 @@ static bool writes_all(const dti_program *program, const dt_plan *plan, const dt
     return elements == program->elements;
 }
 
+/* A mapped plan's parts: what they are of dims that do not go over as they are. */
+static void put_parts(dti_pen *pen, const dt_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        dti_put(pen, "%s%s", i ? ", " : "pull ", plan->sources[i]->text);
+        for (int d = 0; d < plan->target->shape.n; d++) {
+            const dti_map *map = &plan->steps[i].maps[d];
+            if (map->shift == 0 && map->hi == map->source_size && map->hi == plan->target->shape.dim[d]) continue;
+            dti_put(pen, " %lld:%lld of dim %d from %lld by %lld", (long long)map->lo, (long long)map->hi, d,
+                    (long long)dti_map_source(map, map->lo), (long long)dti_map_step(map));
+        }
+    }
+}
+
 static void put_call(dti_pen *pen, const dt_plan *plan)
 {
-    dti_put(pen, "redistribute %s to %s", plan->source->text, plan->target->text);
+    if (plan->mapped) put_parts(pen, plan);
+    else dti_put(pen, "redistribute %s", plan->source->text);
+    dti_put(pen, " to %s", plan->target->text);
 }
 
 static const char *call_text(dt_context *ctx, const dt_plan *plan)

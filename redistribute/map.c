@@ -16,10 +16,9 @@ static bool refuse(const dt_spec *target, const dti_part *part, dt_status status
 
 static bool map_fits(const dti_map *map, int64_t target_size, int64_t source_size)
 {
-    if (map->lo < 0 || map->hi < map->lo || map->hi > target_size) return false;
+    if (map->stride < 0 || map->lo < 0 || map->hi < map->lo || map->hi > target_size) return false;
     if (map->lo == map->hi) return true;
-    int64_t first = map->reversed ? map->shift - map->lo : map->shift + map->lo;
-    int64_t last = map->reversed ? map->shift - (map->hi - 1) : map->shift + map->hi - 1;
+    int64_t first = dti_map_source(map, map->lo), last = dti_map_source(map, map->hi - 1);
     return first >= 0 && last >= 0 && first < source_size && last < source_size;
 }
 
@@ -30,6 +29,8 @@ static bool check_part(const dt_spec *target, const dti_part *part)
     if (source->form.dtype != target->form.dtype) return refuse(target, part, DT_ERR_DTYPE, "their dtypes differ");
     if (source->shape.n != target->shape.n)
         return refuse(target, part, DT_ERR_SHAPE, "they have other numbers of dims");
+    if (!dti_plan_countable(target->mesh->ctx, source) || !dti_plan_countable(target->mesh->ctx, target))
+        return refuse(target, part, DT_ERR_SHAPE, "they are too large for their bytes to be counted");
     if (memcmp(source->form.partial, target->form.partial, sizeof source->form.partial))
         return refuse(target, part, DT_ERR_PLACEMENT, "P must be the same in both");
     for (int d = 0; d < target->shape.n; d++)
@@ -150,6 +151,7 @@ const dt_plan *dti_plan_mapped(const dt_spec *target, const dti_part *parts, int
     dt_context *ctx = target->mesh->ctx;
     dt_plan *plan = new_plan(ctx, target, parts, n);
     if (!plan && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a plan of %s", target->text);
+    if (plan && !dti_plan_keep(ctx, plan)) return NULL;
     if (plan) dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
     return plan;
 }

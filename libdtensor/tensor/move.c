@@ -70,7 +70,7 @@ static dt_work *start(dt_tensor *x, const dt_spec *spec)
     if (!work) return NULL;
     if (x->ctx->dry) predict(x->ctx, plan);
     if (x->ctx->dry || !takes_part(x->spec, spec)) return work;
-    work->running = dti_plan_start(plan, &x->storage);
+    work->running = dti_plan_start(plan, &x->storage, 0);
     if (work->running) return work;
     dti_scope_disown(&work->handle);
     destroy(&work->handle);
