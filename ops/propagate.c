@@ -119,6 +119,23 @@ static void place_foreign(search *s, int i, int f)
         s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = FOREIGN };
 }
 
+/* The bound factor of a dim that goes through an index map; -1: it does not. */
+static int mapped_factor(const search *s, const dti_bound_dims *dims, int d)
+{
+    int first = dims->form.factor_first[d], factor = dims->factor[first];
+    if (dims->form.factor_first[d + 1] - first != 1 || factor < 0) return -1;
+    return s->out->bound.letter[s->out->bound.factor[factor].letter].map >= 0 ? factor : -1;
+}
+
+/* However the dim is cut, the map cuts it anew. */
+static void place_mapped(search *s, int i, int d, int factor)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
+    int first = form->split_first[form->factor_first[d]], end = form->split_first[form->factor_first[d + 1]];
+    for (int k = first; k < end; k++)
+        s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
+}
+
 /* Each factor of a given dim is one or several of the refined ones. One that is cut otherwise is none, and nothing
  * behind it is told, either. */
 static void place_dim(search *s, int i, const dti_bound_dims *dims, int d)
@@ -146,8 +163,10 @@ static void place_operand(search *s, int i)
     dti_bound_operand(s->rule, &s->out->bound, i, 0, &dims);
     s->elements[i] = 1;
     for (int d = 0; d < form->dim_count; d++) {
+        int mapped = mapped_factor(s, &dims, d);
         s->elements[i] *= dti_form_dim(form, d);
-        place_dim(s, i, &dims, d);
+        if (mapped >= 0) place_mapped(s, i, d, mapped);
+        else place_dim(s, i, &dims, d);
     }
     for (int m = 0; m < s->mesh->dim_count; m++)
         if (form->partial[m]) s->given[i][m] = (dti_place){ .what = DTI_PLACE_P, .kind = form->partial[m] };
@@ -460,11 +479,19 @@ static void add_once(split_order *order, int m)
     order->dims[order->count++] = (int8_t)m;
 }
 
-static bool splits(const dti_strategy *strategy, int operands, int factor)
+/* Are two factors one, or of dims that an index map leads between? */
+static bool is_one(const search *s, int a, int b)
+{
+    const dti_bound *bound = &s->out->bound;
+    return a == b || (a >= 0 && b >= 0 && bound->factor[a].letter != bound->factor[b].letter
+                      && dti_bound_alike(bound, bound->factor[a].letter, bound->factor[b].letter));
+}
+
+static bool splits(const search *s, const dti_strategy *strategy, int factor)
 {
     bool split = strategy->fresh.what == DTI_PLACE_S && strategy->fresh.factor == factor;
-    for (int i = 0; i < operands; i++)
-        split |= strategy->operand[i].what == DTI_PLACE_S && strategy->operand[i].factor == factor;
+    for (int i = 0; i < s->rule->operand_count; i++)
+        split |= strategy->operand[i].what == DTI_PLACE_S && is_one(s, strategy->operand[i].factor, factor);
     return split;
 }
 
@@ -474,7 +501,7 @@ static void add_own(const search *s, const dti_strategy *along, int operand, int
     const dti_form *form = &s->ask->operand[operand]->form;
     for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
         int m = form->split[k];
-        if (s->given[operand][m].factor == factor && splits(&along[m], s->rule->operand_count, factor))
+        if (is_one(s, s->given[operand][m].factor, factor) && splits(s, &along[m], factor))
             add_once(order, m);
     }
 }
@@ -492,7 +519,7 @@ static split_order order_of(const search *s, const dti_strategy *along, int fact
     for (int i = 0; i < operands; i++)
         if (is_present(s, i)) add_own(s, along, i, factor, &order);
     for (int m = 0; m < s->mesh->dim_count; m++)
-        if (splits(&along[m], operands, factor)) add_once(&order, m);
+        if (splits(s, &along[m], factor)) add_once(&order, m);
     return order;
 }
 
@@ -517,6 +544,30 @@ static const dt_spec *spec_of(const search *s, const dti_strategy *along, const 
     return dti_spec_intern(s->out->mesh, form);
 }
 
+static uint32_t dims_that_split(const dti_form *form, int d)
+{
+    uint32_t dims = 0;
+    for (int k = form->split_first[form->factor_first[d]]; k < form->split_first[form->factor_first[d + 1]]; k++)
+        dims |= UINT32_C(1) << form->split[k];
+    return dims;
+}
+
+/* A dim that goes through an index map stays cut as it is given, where the same mesh dims are to split it. */
+static const dt_spec *keep_cuts(const search *s, int i, const dti_bound_dims *dims, const dt_spec *used)
+{
+    const dti_form *given = &s->ask->operand[i]->form;
+    dti_form form = { .dtype = used->form.dtype };
+    bool kept = false;
+    memcpy(form.partial, used->form.partial, sizeof form.partial);
+    if (given->factor_first[given->dim_count] + used->form.factor_first[given->dim_count] > DT_MAX_FACTORS) return used;
+    for (int d = 0; d < given->dim_count; d++) {
+        bool keeps = mapped_factor(s, dims, d) >= 0 && dims_that_split(given, d) == dims_that_split(&used->form, d);
+        dti_form_add_dim(&form, keeps ? given : &used->form, d);
+        kept |= keeps;
+    }
+    return kept ? dti_spec_intern(s->out->mesh, &form) : used;
+}
+
 static bool make_specs(const search *s, uint64_t whole, dti_answer *answer)
 {
     dti_place places[DT_MAX_MESH_DIMS];
@@ -526,6 +577,7 @@ static bool make_specs(const search *s, uint64_t whole, dti_answer *answer)
         for (int m = 0; m < s->mesh->dim_count; m++) places[m] = used_place(&answer->along[m], i);
         dti_bound_operand(s->rule, &s->out->bound, i, whole, &dims);
         answer->used[i] = spec_of(s, answer->along, places, &dims, (dt_dtype)s->ask->operand[i]->form.dtype);
+        if (answer->used[i]) answer->used[i] = keep_cuts(s, i, &dims, answer->used[i]);
         if (!answer->used[i]) return false;
     }
     for (int r = 0; r < s->rule->result_count; r++) {

@@ -21,6 +21,9 @@ typedef struct dti_attributes {
 bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
                          dti_attributes *out);
 
+/* The head for a call of n operands: "cat(x0, x1)" for "cat(x...)"; *text* is room for it. */
+const char *dti_row_head(const dt_op *op, int n, char *text, size_t room);
+
 /* The question to propagate for a call; rule goes to *rule, sizes to *sizes, both of the caller. false and the error:
  * the row's texts, operands missing, dtypes that do not mix, shapes that do not fit. */
 typedef struct dti_asking {

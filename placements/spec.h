@@ -37,6 +37,10 @@ void dti_form_normalize(dti_form *form, const dt_mesh *mesh);
 int dti_form_pieces(const dti_form *form, const dt_mesh *mesh, int factor);
 /* Product of a dim's factors. */
 int64_t dti_form_dim(const dti_form *form, int dim);
+/* Put a dim of another form behind those of this one, with what splits it. */
+void dti_form_add_dim(dti_form *form, const dti_form *from, int dim);
+/* Is a dim split? */
+bool dti_form_splits(const dti_form *form, int dim);
 /* The spec of a form; normalizes it first. NULL and the error when memory ran out. */
 const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form);
 /* The layout of a normal form; NULL and the error when memory ran out. */

@@ -95,6 +95,17 @@ dt_tensor *dt_work_wait(dt_work *work)
     return y;
 }
 
+bool dti_part_pull(const dt_plan *plan, dti_storage *const *sources, double fill, dti_storage **part)
+{
+    dt_context *ctx = plan->target->mesh->ctx;
+    *part = NULL;
+    if (ctx->dry) predict(ctx, plan);
+    if (ctx->dry || plan->target->mesh->rank < 0) return !dti_failed(ctx);
+    dti_running *running = dti_plan_start(plan, sources, fill);
+    *part = running ? dti_plan_finish(running) : NULL;
+    return *part != NULL;
+}
+
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec)
 {
     if (x && spec == x->spec) return dti_tensor_share(x);
