@@ -75,8 +75,7 @@ static value_range domain_of(const dt_op *op, int operand)
 
 typedef enum choice {                  /* what is chosen, from 0; attributes behind them                           */
     CHOOSE_PROFILE, CHOOSE_BATCH, CHOOSE_PATTERN, CHOOSE_DTYPE, CHOOSE_KIND, CHOOSE_ABSENT, CHOOSE_RANKS,
-    CHOOSE_COUNT,
-    CHOOSE_ATTRIBUTE
+    CHOOSE_ATTRIBUTE, CHOOSE_COUNT = CHOOSE_ATTRIBUTE + DT_MAX_ATTRIBUTES
 } choice;
 
 typedef struct drawing {

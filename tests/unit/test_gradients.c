@@ -22,6 +22,7 @@ typedef struct sample {
     int dims[3], dim_count;
     bool keep;
     dt_shape shape;
+    int64_t integers[3];               /* all 0: 1                                                                 */
 } sample;
 
 static const sample samples[] = {
@@ -87,6 +88,19 @@ static const sample samples[] = {
     { .op = "reshape", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .shape = { 3, { 2, -1, 3 } } },
     { .op = "reshape", .shapes = { "f64[3,4]" }, .lo = -2, .hi = 2, .shape = { 2, { 2, 6 } } },
     { .op = "expand", .shapes = { "f64[4,1]" }, .lo = -2, .hi = 2, .shape = { 3, { 3, -1, 5 } } },
+    { .op = "cat", .shapes = { "f64[4,6]", "f64[3,6]", "f64[1,6]" }, .lo = -2, .hi = 2 },
+    { .op = "cat", .shapes = { "f64[5,2]", "f64[5,0]", "f64[5,7]" }, .lo = -2, .hi = 2, .dims = { -1 } },
+    { .op = "stack", .shapes = { "f64[4,6]", "f64[4,6]" }, .lo = -2, .hi = 2, .integers = { -1 } },
+    { .op = "stack", .shapes = { "f64[5]", "f64[5]", "f64[5]" }, .lo = -2, .hi = 2 },
+    { .op = "split", .shapes = { "f64[7,4]" }, .lo = -2, .hi = 2, .shape = { 3, { 2, -1, 1 } } },
+    { .op = "slice", .shapes = { "f64[13,2]" }, .lo = -2, .hi = 2, .integers = { 2, 9, 1 } },
+    { .op = "slice", .shapes = { "f64[3,11]" }, .lo = -2, .hi = 2, .dims = { 1 }, .integers = { 1, 100, 3 } },
+    { .op = "slice", .shapes = { "f64[1,2,1,8,1,1,2,1]" }, .lo = -2, .hi = 2, .dims = { 3 }, .integers = { -7, -1, 2 } },
+    { .op = "slice", .shapes = { "f64[1,9,1,2,1,1,2,1]" }, .lo = -2, .hi = 2, .dims = { 1 }, .integers = { 0, 9, 4 } },
+    { .op = "select", .shapes = { "f64[4,5]" }, .lo = -2, .hi = 2, .dims = { 1 }, .integers = { -2 } },
+    { .op = "roll", .shapes = { "f64[7,3]" }, .lo = -2, .hi = 2, .integers = { -9 } },
+    { .op = "flip", .shapes = { "f64[3,7]" }, .lo = -2, .hi = 2, .dims = { 1 } },
+    { .op = "pad", .shapes = { "f64[5,3]" }, .lo = -2, .hi = 2, .numbers = { 1.5 }, .integers = { 2, 1 } },
     { .op = "tril", .shapes = { "f64[2,4,5]" }, .lo = -2, .hi = 2 },
     { .op = "triu", .shapes = { "f64[5,4]" }, .lo = -2, .hi = 2 },
     { .op = "copy", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2 },
@@ -106,7 +120,8 @@ static void write_attributes(const sample *s, const dt_op *op, unsigned char *to
 {
     dt_dims dims = { s->dim_count, { s->dims[0], s->dims[1], s->dims[2] } };
     int64_t one = 1;
-    int number = 0, dim = 0;
+    int number = 0, dim = 0, integer = 0;
+    bool told = s->integers[0] || s->integers[1] || s->integers[2];
     for (int i = 0; i < op->attribute_count; i++) {
         void *at = to + op->attributes[i].offset;
         switch (op->attributes[i].kind) {
@@ -114,7 +129,7 @@ static void write_attributes(const sample *s, const dt_op *op, unsigned char *to
         case DT_ATTRIBUTE_DIM: memcpy(at, &s->dims[dim++], sizeof s->dims[0]); break;
         case DT_ATTRIBUTE_DIMS: memcpy(at, &dims, sizeof dims); break;
         case DT_ATTRIBUTE_BOOL: memcpy(at, &s->keep, sizeof s->keep); break;
-        case DT_ATTRIBUTE_INT: memcpy(at, &one, sizeof one); break;
+        case DT_ATTRIBUTE_INT: memcpy(at, told ? &s->integers[integer++] : &one, sizeof one); break;
         case DT_ATTRIBUTE_SHAPE: memcpy(at, &s->shape, sizeof s->shape); break;
         default: break;
         }
