@@ -44,7 +44,8 @@ typedef struct search {
     dti_propagation *out;
     const dt_mesh *mesh;
     int wanted;
-    int64_t elements[DTI_MAX_OPERANDS], touched; /* touched: bytes of all operands and results                     */
+    int64_t elements[DTI_MAX_OPERANDS], made[DTI_MAX_RESULTS]; /* of operands, of results                          */
+    int64_t touched;                   /* bytes of all operands and results                                        */
     dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
@@ -223,6 +224,8 @@ static bool count_touched(search *s)
         dti_bound_dims dims;
         dti_bound_result(s->rule, &s->out->bound, r, 0, &dims);
         fits = add_bytes(s, &dims.form, result_dtype(s, r));
+        s->made[r] = 1;
+        for (int d = 0; d < dims.form.dim_count && fits; d++) s->made[r] *= dti_form_dim(&dims.form, d);
     }
     if (!fits)
         dti_fail(s->ctx, DT_ERR_SHAPE, "%s: its operands and results are too large, together more than 2^60 bytes",
@@ -325,6 +328,31 @@ static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *mess
     return (held / summed * (summed - 1) + part - part / kept) * bytes;
 }
 
+/* Does a mesh dim split a dim that goes through an index map? */
+static bool splits_mapped(const search *s, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (strategy->operand[i].what == DTI_PLACE_S
+            && s->out->bound.letter[s->out->bound.factor[strategy->operand[i].factor].letter].map >= 0) return true;
+    return false;
+}
+
+/* What a rank receives of a result that is pulled: at most its part. */
+static int64_t pulled_bytes(const search *s, int r, int *slowest, int64_t *messages)
+{
+    int64_t part = s->made[r];
+    bool pulled = false;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        if (strategy->result[r].what == DTI_PLACE_S) part /= pieces(s, m, strategy->result[r]);
+        if (!splits_mapped(s, strategy)) continue;
+        pulled = true;
+        *messages += s->mesh->dims[m].size - 1;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    return pulled ? part * (int64_t)dt_dtype_bytes(result_dtype(s, r)) : 0;
+}
+
 static int64_t work_ns(const search *s)
 {
     int64_t share = 1, flops = s->ask->flops;
@@ -389,6 +417,14 @@ static bool is_better(const assignment *a, const assignment *b)
     return a->ns != b->ns ? a->ns < b->ns : a->bytes < b->bytes;
 }
 
+static void add_move(const search *s, int64_t bytes, int slowest, int64_t messages, assignment *a)
+{
+    int64_t moved[DT_MAX_LINKS] = { 0 };
+    moved[slowest] = bytes;
+    a->bytes += bytes;
+    if (bytes) a->ns += dti_price_step(s->prices, s->levels, moved, messages);
+}
+
 static assignment price(const search *s)
 {
     assignment a = { .ns = work_ns(s) };
@@ -397,12 +433,15 @@ static assignment price(const search *s)
         a.wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
     for (int i = 0; i < s->rule->operand_count; i++) {
         int slowest = s->levels - 1;
-        int64_t messages = 0, moved[DT_MAX_LINKS] = { 0 };
+        int64_t messages = 0;
         if (!is_present(s, i)) continue;
-        int64_t all = operand_bytes(s, i, &slowest, &messages);
-        moved[slowest] = all;
-        a.bytes += all;
-        if (all) a.ns += dti_price_step(s->prices, s->levels, moved, messages);
+        int64_t bytes = operand_bytes(s, i, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, &a);
+    }
+    for (int r = 0; r < s->rule->result_count; r++) {
+        int slowest = s->levels - 1;
+        int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, &a);
     }
     return a;
 }

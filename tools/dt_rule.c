@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dry.h"
+#include "ops/pull.h"
 #include "rule.h"
 
 enum {
@@ -159,6 +160,21 @@ static void plan_operand(const dt_spec *given, const dt_spec *used, const dt_pla
     for (int k = 0; k < RULE_MOVES; k++) dt_plan_step_count(plans[k]); /* may fail, here and not while printing     */
 }
 
+/* Results are pulled where an index map's dim is split. */
+static void plan_results(const rule_report *r, const dti_answer *answer, rule_way *way)
+{
+    const dt_index_map *map = &r->asking.derived.map;
+    dti_dispatch d = { .n = r->n, .result_count = r->asking.rule.result_count };
+    memcpy(d.used, answer->used, sizeof d.used);
+    memcpy(d.result, answer->result, sizeof d.result);
+    way->pulls = map->part_count && dti_pulls(map, &d);
+    for (int k = 0; k < d.result_count && way->pulls; k++) {
+        way->plans[RULE_PULLS + k][0] = dti_pull_plan(map, &d, k);
+        dt_plan_step_count(way->plans[RULE_PULLS + k][0]);
+        way->moved[RULE_PULLS + k] = dt_plan_price(way->plans[RULE_PULLS + k][0]).bytes;
+    }
+}
+
 /* The plans are those of a call: for the least time. false: the context says why. */
 static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *way)
 {
@@ -169,7 +185,8 @@ static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *w
         if (r->given[i] && answer->used[i] != r->given[i]) plan_operand(r->given[i], answer->used[i], way->plans[i]);
         way->moved[i] = busiest(way, i, i + 1, ranks);
     }
-    way->bytes = busiest(way, 0, r->n, ranks);
+    plan_results(r, answer, way);
+    way->bytes = busiest(way, 0, RULE_TENSORS, ranks);
     return dt_context_status(ctx) == DT_OK;
 }
 

@@ -14,14 +14,19 @@ bool rule_attributes(dt_context *ctx, const dt_op *op, const char *const *texts,
 /* A kind of attribute as a word: "int". */
 const char *rule_attribute_kind(dt_attribute_kind which);
 
-enum { RULE_MOVES = 2 };               /* an operand may become R on its way                                      */
+enum {
+    RULE_MOVES = 2,                    /* an operand may become R on its way                                       */
+    RULE_PULLS = DT_MAX_OPERANDS,      /* results that an index map leads to, behind the operands                  */
+    RULE_TENSORS = RULE_PULLS + DT_MAX_RESULTS
+};
 
 /* One way to take a call's operands, and what moves for it. */
 typedef struct rule_way {
     const dti_answer *answer;
-    const dt_plan *plans[DT_MAX_OPERANDS][RULE_MOVES]; /* one behind the other; NULL: none                         */
-    int64_t moved[DT_MAX_OPERANDS];    /* received of an operand by its busiest rank                               */
-    int64_t bytes;                     /* received by the busiest rank, of all operands together                   */
+    const dt_plan *plans[RULE_TENSORS][RULE_MOVES]; /* one behind the other; NULL: none                            */
+    int64_t moved[RULE_TENSORS];       /* received of an operand, or a result, by its busiest rank                 */
+    int64_t bytes;                     /* received by the busiest rank, of all together                            */
+    bool pulls;                        /* results are pulled                                                       */
 } rule_way;
 
 typedef struct rule_report {

@@ -188,9 +188,16 @@ static void put_operand_rows(FILE *out, const void *arg)
 static void put_results(FILE *out, const void *arg)
 {
     const rule_report *r = arg;
-    for (int i = 0; i < r->asking.rule.result_count; i++)
-        fprintf(out, "%s\t%s\n", i < dti_rule_results(&r->asking.rule) ? "result" : "kept",
-                dt_spec_text(r->way.answer->result[i]));
+    if (r->way.pulls) fputs("result\tpulled\tbytes\tmoves\n", out);
+    for (int i = 0; i < r->asking.rule.result_count; i++) {
+        const char *which = i < dti_rule_results(&r->asking.rule) ? "result" : "kept";
+        fprintf(out, "%s\t%s", r->way.pulls ? "" : which, dt_spec_text(r->way.answer->result[i]));
+        if (r->way.pulls) {
+            fprintf(out, "\t%lld\t", (long long)r->way.moved[RULE_PULLS + i]);
+            put_moves(out, r->way.plans[RULE_PULLS + i]);
+        }
+        fputc('\n', out);
+    }
 }
 
 static void put_cost(FILE *out, const void *arg)
@@ -242,7 +249,7 @@ typedef struct section { tool_put_fn put; const char *columns; } section;
 bool rule_print_text(FILE *out, const rule_report *r)
 {
     static const section sections[] = {
-        { put_op, "ll" }, { put_operand_rows, "lllrl" }, { put_results, "ll" }, { put_cost, "lrl" },
+        { put_op, "ll" }, { put_operand_rows, "lllrl" }, { put_results, "llrl" }, { put_cost, "lrl" },
         { put_why, "lll" }, { put_others, "rrllllllllllllllllllllllllllllll" },
     };
     for (int i = 0; i < DT_COUNT(sections); i++) {
@@ -297,6 +304,19 @@ static void json_along(const along *a, void *arg)
     json_end(j);
 }
 
+/* Of results that an index map leads to, in the order of outputs. */
+static void json_pulls(json *j, const rule_report *r)
+{
+    json_begin(j, "pulls", JSON_ARRAY, JSON_LINES);
+    for (int i = 0; i < r->asking.rule.result_count && r->way.pulls; i++) {
+        json_begin(j, NULL, JSON_OBJECT, JSON_ONE_LINE);
+        json_int(j, "bytes", r->way.moved[RULE_PULLS + i]);
+        step_json(j, r->way.plans[RULE_PULLS + i], RULE_MOVES, JSON_ONE_LINE);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void json_cost(json *j, const rule_way *way)
 {
     json_int(j, "bytes", way->bytes);
@@ -338,6 +358,7 @@ void rule_print_json(FILE *out, const rule_report *r)
     json_op(&j, r);
     json_inputs(&j, r);
     json_outputs(&j, r, r->way.answer);
+    if (r->way.pulls) json_pulls(&j, r);
     json_cost(&j, &r->way);
     json_begin(&j, "along", JSON_ARRAY, JSON_LINES);
     each_along(r, json_along, &j);
