@@ -77,8 +77,8 @@ static dt_status derive_select(dt_context *ctx, const void *attributes, const dt
     dti_pen pen = { out->rule, sizeof out->rule, 0 };
     (void)n;
     if (index < 0 || index >= size)
-        return dt_context_fail(ctx, DT_ERR_ARG, "select: expected an index in %lld .. %lld of dim %d, got %lld",
-                               (long long)-size, (long long)size - 1, at->dim, (long long)at->index);
+        return dt_context_fail(ctx, DT_ERR_ARG, "select: expected an index of dim %d, which has %lld elements, got %lld",
+                               at->dim, (long long)size, (long long)at->index);
     put_term(&pen, shapes[0].n, at->dim, 1, false);
     dti_put(&pen, " ->");
     put_term(&pen, shapes[0].n, at->dim, 0, true);
