@@ -28,7 +28,7 @@ typedef struct dti_unflatten { int dim, zero; dt_shape sizes; } dti_unflatten; /
 
 typedef struct dti_slice { int dim, zero; int64_t start, stop, step; } dti_slice;
 
-typedef struct dti_at { int dim, zero; int64_t index; } dti_at; /* an index of a dim, or by how much it is rolled      */
+typedef struct dti_at { int dim, zero; int64_t index; } dti_at; /* one of a dim, or by how much it is rolled         */
 
 typedef struct dti_pad { int dim, zero; int64_t before, after; double value; } dti_pad;
 

@@ -70,7 +70,7 @@ static bool set_pulls(dt_context *ctx, dti_dispatch *d, const dt_index_map *map)
 {
     if (!map->part_count) return true;
     dt_index_map *kept = dti_context_take(ctx, sizeof *kept);
-    if (!kept) return false;
+    if (!kept || !dti_map_check(ctx, map, d)) return false;
     *kept = *map;
     d->map = kept;
     for (int r = 0; r < d->result_count && dti_pulls(map, d); r++)

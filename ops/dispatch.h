@@ -17,7 +17,7 @@ typedef struct dti_dispatch {
     const unsigned char *key;
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
     const dt_index_map *map;           /* of the row, for this call; NULL: none                                    */
-    const struct dt_plan *pull[DT_MAX_RESULTS]; /* of results, where the map's dim is split; NULL: the kernel makes them */
+    const struct dt_plan *pull[DT_MAX_RESULTS]; /* of results, where the map's dim is split; NULL: the kernel's    */
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 

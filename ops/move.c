@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Elements moved along one dim: cat, stack, split, slice, select, roll, flip, pad. A row's derive says which parts of
- * the result come from where (dt_index_map); the kernel copies them, or, where the dim is split, they are pulled. Values
- * are those of the operands, so what is P stays so. Invariant: parts of a result ascend and do not overlap. */
+ * the result come from where (dt_index_map); the kernel copies them, or, where the dim is split, they are pulled.
+ * Values are those of the operands, so what is P stays so. Invariant: parts of a result ascend and do not overlap. */
 #include <stddef.h>
 #include <string.h>
 
@@ -77,8 +77,8 @@ static dt_status derive_select(dt_context *ctx, const void *attributes, const dt
     dti_pen pen = { out->rule, sizeof out->rule, 0 };
     (void)n;
     if (index < 0 || index >= size)
-        return dt_context_fail(ctx, DT_ERR_ARG, "select: expected an index of dim %d, which has %lld elements, got %lld",
-                               at->dim, (long long)size, (long long)at->index);
+        return dt_context_fail(ctx, DT_ERR_ARG, "select: expected an index of dim %d, which has %lld elements, got "
+                               "%lld", at->dim, (long long)size, (long long)at->index);
     put_term(&pen, shapes[0].n, at->dim, 1, false);
     dti_put(&pen, " ->");
     put_term(&pen, shapes[0].n, at->dim, 0, true);
@@ -117,8 +117,8 @@ static dt_status derive_pad(dt_context *ctx, const void *attributes, const dt_sh
     int64_t size = shapes[0].dim[by->dim];
     (void)n;
     if (by->before < 0 || by->after < 0)
-        return dt_context_fail(ctx, DT_ERR_ARG, "pad: expected at least 0 elements before and after, got %lld and %lld; "
-                               "see dt_slice", (long long)by->before, (long long)by->after);
+        return dt_context_fail(ctx, DT_ERR_ARG, "pad: expected at least 0 elements before and after, got %lld and "
+                               "%lld; see dt_slice", (long long)by->before, (long long)by->after);
     if (by->before > INT64_MAX - size || by->after > INT64_MAX - size - by->before)
         return dt_context_fail(ctx, DT_ERR_SHAPE, "pad: dim %d would have more than 2^63 - 1 elements", by->dim);
     begin_one(&shapes[0], by->dim, by->before + size + by->after, out);
@@ -152,8 +152,8 @@ static dt_status derive_split(dt_context *ctx, const void *attributes, const dt_
     dti_pen pen = { out->rule, sizeof out->rule, 0 };
     (void)n;
     if (!read_sizes(&into->sizes, size, sizes))
-        return dt_context_fail(ctx, DT_ERR_SHAPE, "split: expected 1 .. %d sizes that are %lld together, one of them -1 at "
-                               "most, for dim %d", DT_MAX_RESULTS, (long long)size, into->dim);
+        return dt_context_fail(ctx, DT_ERR_SHAPE, "split: expected 1 .. %d sizes that are %lld together, one of them "
+                               "-1 at most, for dim %d", DT_MAX_RESULTS, (long long)size, into->dim);
     put_term(&pen, shapes[0].n, into->dim, 0, false);
     dti_put(&pen, " ->");
     out->map.dim = into->dim;

@@ -122,6 +122,10 @@ static uint32_t reduced_results(const dti_rule *rule, const dti_bound *bound, in
 static bool take_split(judging *j, int operand)
 {
     int factor = j->s->operand[operand].factor;
+    if (dti_bound_operand_factor(j->bound, factor, operand) != factor) {
+        say(j, "%s is S(%s), but does not have it", name(j, operand), factor_text(j, factor).text);
+        return false;
+    }
     if (j->factor >= 0 && dti_bound_operand_factor(j->bound, j->factor, operand) != factor) {
         int other = first_of(j->split);
         say(j, "%s is S(%s) and %s is S(%s), but a mesh dim splits one factor", name(j, other),

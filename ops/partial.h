@@ -50,8 +50,8 @@ bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strate
 
 /* Write the legal strategies for one mesh dim, at most max, and return how many. *kinds*: what each operand may be
  * besides R and S, bit k for P of dti_partial k, so bit 1 << DTI_SUM where it is P(sum) now; NULL: all. In this order:
- *  1. nothing is split: operands R, P(sum), P(avg), the last operand changing fastest; first all R; where more than five
- *     may be P, all of them are it or none;
+ *  1. nothing is split: operands R, P(sum), P(avg), the last operand changing fastest; first all R; where more than
+ *     five may be P, all of them are it or none;
  *  2. P(max), then P(min), operand after operand;
  *  3. each bound factor that operands have, in its order; for each, P of operands that lack it as in 1;
  *  4. each bound factor of new letters. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From an index map along one dim to parts of a mapped plan, whose maps are of all dims. A plan's source and target have
- * as many dims and the same P. So a result that lacks the map's dim is planned with one of size 1, and an operand that
- * is R where the result is P is said to be P: propagation has seen to it that the values are then right as they are. */
+ * From an index map along one dim to parts of a mapped plan, whose maps are of all dims. A plan's source and target
+ * have as many dims and the same P. So a tensor that lacks the map's dim is planned with one of size 1, and an operand
+ * that is R where the result is P is said to be P: propagation has seen to it that its values are right as they are. */
 #include "ops/pull.h"
 
 #include <string.h>
@@ -14,6 +14,37 @@ static int most_dims(const dti_dispatch *d)
     for (int i = 0; i < d->n; i++)
         if (d->used[i] && d->used[i]->shape.n > most) most = d->used[i]->shape.n;
     return d->result[0]->shape.n > most ? d->result[0]->shape.n : most;
+}
+
+/* Elements along the map's dim; 1 where it is not there. */
+static int64_t size_along(const dt_spec *spec, int dim, int dims)
+{
+    return spec->shape.n < dims ? 1 : spec->shape.dim[dim];
+}
+
+static bool part_fits(const dt_index_map *map, const dti_dispatch *d, const dt_index_part *part, int dims, int64_t *end)
+{
+    if (part->operand < 0 || part->operand >= d->n || !d->used[part->operand] || part->step == 0) return false;
+    int64_t from = size_along(d->used[part->operand], map->dim, dims);
+    int64_t to = size_along(d->result[part->result], map->dim, dims), n = part->hi - part->lo;
+    if (part->lo < *end || n < 0 || part->hi > to) return false;
+    *end = part->hi;
+    if (n == 0) return true;
+    int64_t ahead = part->step > 0 ? from - 1 - part->from : part->from;
+    return part->from >= 0 && part->from < from && ahead / (part->step > 0 ? part->step : -part->step) >= n - 1;
+}
+
+bool dti_map_check(dt_context *ctx, const dt_index_map *map, const dti_dispatch *d)
+{
+    int64_t end[DT_MAX_RESULTS] = { 0 };
+    int dims = most_dims(d);
+    bool fits = map->dim >= 0 && map->dim < dims;
+    for (int i = 0; i < map->part_count && fits; i++) {
+        const dt_index_part *part = &map->part[i];
+        fits = part->result >= 0 && part->result < d->result_count && part_fits(map, d, part, dims, &end[part->result]);
+    }
+    if (!fits) dti_fail(ctx, DT_ERR_ARG, "%s: its index map leads out of its operands or results", d->op->head);
+    return fits;
 }
 
 static bool splits(const dt_spec *spec, int dim, int dims)

@@ -20,10 +20,10 @@
  *
  * What else holds, each an error that points at its column:
  *  - A letter stands once in a term: a mesh dim splits one dim of a tensor, so a diagonal has no placement of its own.
- *  - Letters that differ in their number alone, "n1" and "n", are one dim through an index map: of x[2:9] and x, of a cat
- *    and its operands. Each has a size of its own; a mesh dim that splits one splits all, each cut anew. Where a result
- *    has none of them, one index was picked, and nothing is reduced. Such a letter is a dim by itself, has no flags, and a
- *    term has one of them.
+ *  - Letters that differ in their number alone, "n1" and "n", are one dim through an index map: of x[2:9] and x, of a
+ *    cat and its operands. Each has a size of its own; a mesh dim that splits one splits all, each cut anew. Where a
+ *    result has none of them, one index was picked, and nothing is reduced. Such a letter is a dim by itself, has no
+ *    flags, and a term has one of them.
  *  - Flags belong to the letter, wherever one of them is written. ":kind" is for letters that some result lacks.
  *  - A monomial has a name once, and is there once: the value is linear in each operand of a polynomial.
  *  - Reduction by max, min or prod is no polynomial: such a row says "none".

@@ -12,9 +12,9 @@
  *
  * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?"
  *           ends an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has
- *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new. Letters that differ in
- *           a number behind them alone are one dim through an index map (dt_index_map): "n1 m -> n m", rows that were
- *           picked. What splits one splits all of them, each cut anew.
+ *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new. Letters that differ
+ *           in a number behind them alone are one dim through an index map (dt_index_map): "n1 m -> n m", rows that
+ *           were picked. What splits one splits all of them, each cut anew.
  * Head      "cat(x...)": the last operand as often as a call has it, named x0, x1 .. in rule and polynomial.
  * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
  *           ", rising" or ", falling": the value goes up, or down, with its operands.
@@ -36,10 +36,10 @@ enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_A
 typedef struct dt_op dt_op;
 
 /* ---- index maps -------------------------------------------------------------------------------------------------- *
- * Where the elements of results come from along one dim, which others go over as they are: parts of a result, each from
- * an operand. Where the dim is split a call is a pull: it moves what parts need, no more, and the kernel is not called. */
+ * Where the elements of results come from along one dim, while others go over as they are: parts of a result, each from
+ * an operand. Where the dim is split a call is a pull: it moves what parts need, and the kernel is not called.       */
 
-typedef struct dt_index_part {     /* element i of the result, lo <= i < hi, is element from + (i - lo) step           */
+typedef struct dt_index_part {     /* element i of the result, lo <= i < hi, is element from + (i - lo) step       */
     int operand, result;
     int64_t lo, hi, from, step;    /* step: not 0; of the operand                                                  */
 } dt_index_part;

@@ -162,7 +162,7 @@ DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
 /* ---- along a dim ------------------------------------------------------------------------------------------------- *
  * Elements moved, of any dtype; what is P stays so. Where dim is split the result is split by the same mesh dims, cut
  * anew, and what comes to lie on another rank moves, no more: that is the op's own, no implied redistribution. NULL and
- * DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE. Collective.                                                           */
+ * DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE. Collective.                                                          */
 
 /* n >= 1 tensors, equal but in dim, one behind the other; equal in all, along a new dim, dim of the result. */
 DT_API dt_tensor *dt_cat(dt_tensor *const *x, int n, int dim);
@@ -174,8 +174,8 @@ DT_API dt_status dt_chunk(dt_tensor *x, int n, int dim, dt_tensor **pieces);
 /* Elements start, start + step .. of dim, before stop. start and stop as in Python: from the end where negative, and no
  * error beyond the ends, INT64_MAX for all. NULL and DT_ERR_ARG: step is below 1. */
 DT_API dt_tensor *dt_slice(dt_tensor *x, int dim, int64_t start, int64_t stop, int64_t step);
-/* One of dim, which is taken out; negative: from the end. Where dim is split it goes to all its ranks. DT_ERR_ARG: there
- * is none. */
+/* One of dim, which is taken out; negative: from the end. Where dim is split it goes to all ranks. DT_ERR_ARG: there is
+ * none. */
 DT_API dt_tensor *dt_select(dt_tensor *x, int dim, int64_t index);
 DT_API dt_tensor *dt_roll(dt_tensor *x, int dim, int64_t shift);     /* i to i + shift, round the end              */
 DT_API dt_tensor *dt_flip(dt_tensor *x, int dim);                    /* turned round                               */

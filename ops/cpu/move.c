@@ -46,16 +46,17 @@ static void copy_part(const dt_call *call, const dt_index_part *part, int dims)
     const dt_part *x = &call->in[part->operand], *y = &call->out[part->result];
     span from = span_of(x, call->map->dim, dims), to = span_of(y, call->map->dim, dims);
     int64_t n = part->hi - part->lo, from_row = from.size * from.inner, to_row = to.size * to.inner;
+    int64_t step = part->step * from.inner;
     if (n == 0 || to.outer * to.inner == 0) return;
     const char *source = (const char *)x->data + part->from * from.inner;
     char *target = (char *)y->data + part->lo * to.inner;
     if (part->step == 1) copy_runs(target, to_row, source, from_row, to.outer, n * to.inner);
     else if (to.outer > n)
         for (int64_t i = 0; i < n; i++)
-            copy_runs(target + i * to.inner, to_row, source + i * part->step * from.inner, from_row, to.outer, to.inner);
+            copy_runs(target + i * to.inner, to_row, source + i * step, from_row, to.outer, to.inner);
     else
         for (int64_t o = 0; o < to.outer; o++)
-            copy_runs(target + o * to_row, to.inner, source + o * from_row, part->step * from.inner, n, to.inner);
+            copy_runs(target + o * to_row, to.inner, source + o * from_row, step, n, to.inner);
 }
 
 /* Indices lo .. hi - 1 of a result: the first row of them, then its copies. */

@@ -77,9 +77,14 @@ static moved moved_on(const dt_mesh *mesh)
 
 /* ---- known results ----------------------------------------------------------------------------------------------- */
 
-typedef struct known { int ranks; const char *mesh, *x; move_fn *move; const char *y; int64_t forward, backward; } known;
+typedef struct known {
+    int ranks;
+    const char *mesh, *x;
+    move_fn *move;
+    const char *y;
+    int64_t forward, backward;         /* elements that all ranks receive; -1: not asked                           */
+} known;
 
-/* Elements that all ranks receive; -1 backward: not asked. */
 static const known rows_known[] = {
     { 4, "x=4", "f64[13]@x:S(0)", slice_2_9, "f64[7]@x:S(0)", 2, 2 },
     { 4, "x=4", "f64[13]@x:S(0)", slice_none, "f64[0]@x:S(0)", 0, 0 },
@@ -173,10 +178,10 @@ static void known_results(void)
         dt_status status = dt_launch_threads(k->ranks, check_known, &job, error, sizeof error);
         expect(status == DT_OK, "%s: %s", k->x, error);
         long long forward = atomic_load(&job.forward), backward = atomic_load(&job.backward);
-        expect(k->forward < 0 || forward == k->forward, "%s to %s: %lld elements move, expected %lld", k->x, k->y, forward,
-               (long long)k->forward);
-        expect(k->backward < 0 || backward == k->backward, "%s from %s: %lld elements move backward, expected %lld", k->x,
-               k->y, backward, (long long)k->backward);
+        expect(k->forward < 0 || forward == k->forward, "%s to %s: %lld elements move, expected %lld", k->x, k->y,
+               forward, (long long)k->forward);
+        expect(k->backward < 0 || backward == k->backward, "%s from %s: %lld elements move backward, expected %lld",
+               k->x, k->y, backward, (long long)k->backward);
     }
 }
 
@@ -190,14 +195,15 @@ static move_fn *const moves[] = {
 static dt_status check_places(dt_context *ctx, void *arg)
 {
     static const char *const specs[] = {
-        "f64[13,6]", "f64[13,6]@x:S(0)", "f64[13,6]@x:S(1)", "f64[13,6]@x:P", "f64[13,6]@x:P(avg)", "f64[13,6]@x:P(min)",
+        "f64[13,6]", "f64[13,6]@x:S(0)", "f64[13,6]@x:S(1)", "f64[13,6]@x:P", "f64[13,6]@x:P(avg)",
+        "f64[13,6]@x:P(min)",
         "f64[6,1]@x:S(0)", "f64[(3 4),2]@x:S(0.1)", "f64[(3 4),2]@x:S(0.0)",
     };
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
     (void)arg;
     for (int s = 0; s < DT_COUNT(specs); s++)
         for (int m = 0; m < DT_COUNT(moves); m++) {
-            int scope = dt_scope_push(ctx, strstr(specs[s], "min") ? 0 : DT_SCOPE_STRICT); /* two of them do not mix    */
+            int scope = dt_scope_push(ctx, strstr(specs[s], "min") ? 0 : DT_SCOPE_STRICT); /* two: one is reduced   */
             dt_tensor *x = dt_arange(dt_spec_parse(mesh, specs[s]), 1, 1), *y = moves[m](x);
             expect(y != NULL, "%s, move %d: %s", specs[s], m, dt_context_error(ctx));
             if (y) expect_serial(x, y, moves[m]);
@@ -211,8 +217,8 @@ static void every_placement(void)
     static const int worlds[] = { 1, 2, 3, 5, 7 };
     char error[512] = "";
     for (int i = 0; i < DT_COUNT(worlds); i++)
-        expect(dt_launch_threads(worlds[i], check_places, NULL, error, sizeof error) == DT_OK, "%d ranks: %s", worlds[i],
-               error);
+        expect(dt_launch_threads(worlds[i], check_places, NULL, error, sizeof error) == DT_OK, "%d ranks: %s",
+               worlds[i], error);
 }
 
 /* ---- many -------------------------------------------------------------------------------------------------------- */
@@ -308,7 +314,8 @@ static void chunks(void)
 {
     char error[512] = "";
     for (int ranks = 1; ranks <= 3; ranks += 2)
-        expect(dt_launch_threads(ranks, check_chunks, NULL, error, sizeof error) == DT_OK, "%d ranks: %s", ranks, error);
+        expect(dt_launch_threads(ranks, check_chunks, NULL, error, sizeof error) == DT_OK, "%d ranks: %s", ranks,
+               error);
 }
 
 /* ---- operands that lie otherwise --------------------------------------------------------------------------------- */
@@ -331,10 +338,12 @@ static dt_status check_joined(dt_context *ctx, void *arg)
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
     (void)arg;
     for (int i = 0; i < DT_COUNT(rows); i++) {
-        dt_tensor *in[] = { dt_arange(dt_spec_parse(mesh, rows[i].x), 1, 1), dt_arange(dt_spec_parse(mesh, rows[i].y), 1, 3) };
+        dt_tensor *in[] = { dt_arange(dt_spec_parse(mesh, rows[i].x), 1, 1),
+                            dt_arange(dt_spec_parse(mesh, rows[i].y), 1, 3) };
         int64_t before = dt_mesh_counters(mesh, NULL).implied;
         dt_tensor *y = dt_cat(in, 2, 0);
-        expect(dt_mesh_counters(mesh, NULL).implied - before == rows[i].implied, "%s, %s: implied", rows[i].x, rows[i].y);
+        expect(dt_mesh_counters(mesh, NULL).implied - before == rows[i].implied, "%s, %s: implied", rows[i].x,
+               rows[i].y);
         expect(y && dt_tensor_spec(y) == dt_spec_parse(mesh, rows[i].result), "%s, %s: expected %s, got %s", rows[i].x,
                rows[i].y, rows[i].result, y ? dt_spec_text(dt_tensor_spec(y)) : dt_context_error(ctx));
         dt_tensor *whole[] = { dt_redistribute(in[0], ""), dt_redistribute(in[1], "") };
@@ -370,6 +379,63 @@ static void many_partial_operands(void)
 {
     char error[512] = "";
     expect(dt_launch_threads(3, check_many_partial, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
+/* ---- rows of a program ------------------------------------------------------------------------------------------- */
+
+/* Every second element of dim 0, the last ones first. */
+static dt_status derive_seconds(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
+{
+    int64_t count = shapes[0].dim[0] / 2, over = *(const int64_t *)attributes;
+    (void)ctx;
+    (void)n;
+    out->size_count = 1;
+    out->size[0].letter = 'a';
+    out->size[0].size = count;
+    out->map.part_count = 1;
+    out->map.part[0] = (dt_index_part){ .hi = count, .from = 2 * count - 1 + over, .step = -2 };
+    return DT_OK;
+}
+
+static dt_status seconds_kernel(const dt_call *call)
+{
+    const dt_index_part *part = &call->map->part[0];
+    const double *x = call->in[0].data;
+    double *y = call->out[0].data;
+    for (int64_t i = part->lo; i < part->hi; i++) y[i] = x[part->from + (i - part->lo) * part->step];
+    return DT_OK;
+}
+
+static const dt_attribute over[] = { { "over", DT_ATTRIBUTE_INT, 0 } };
+static const dt_op seconds_row = {
+    .head = "seconds(x)", .rule = "a1 -> a", .polynomial = "x, rising", .derive = derive_seconds, .attributes = over,
+    .attribute_count = 1, .attribute_bytes = sizeof(int64_t), .kernel = seconds_kernel,
+};
+
+static dt_tensor *seconds(dt_tensor *x) { return dt_apply(&seconds_row, &x, 1, &(int64_t){ 0 }); }
+
+static dt_status check_own_row(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = dt_arange(dt_spec_parse(mesh, "f64[11]@x:S(0)"), 1, 1), *y = seconds(x);
+    static const double due[] = { 10, 8, 6, 4, 2 };
+    static _Thread_local values got;
+    (void)arg;
+    expect(read_values(y, &got) && got.n == 5 && memcmp(got.at, due, sizeof due) == 0, "every second, turned round");
+    if (y) expect_serial(x, y, seconds);
+    for (int64_t far = -20; far <= 20; far += 40) {
+        expect(!dt_apply(&seconds_row, &x, 1, &far), "a map that leads elsewhere");
+        expect_error(ctx, DT_ERR_ARG, "seconds(x): its index map leads out of its operands or results", "seconds");
+    }
+    return dt_context_status(ctx);
+}
+
+static void rows_of_a_program(void)
+{
+    char error[512] = "";
+    for (int ranks = 1; ranks <= 3; ranks++)
+        expect(dt_launch_threads(ranks, check_own_row, NULL, error, sizeof error) == DT_OK, "%d ranks: %s", ranks,
+               error);
 }
 
 /* ---- without data ------------------------------------------------------------------------------------------------ */
@@ -447,6 +513,7 @@ static const test_row rows[] = {
     { "chunks", chunks },
     { "operands that lie otherwise", operands_that_lie_otherwise },
     { "many partial operands", many_partial_operands },
+    { "rows of a program", rows_of_a_program },
     { "a dry run counts alike", a_dry_run_counts_alike },
     { "refusals", refusals },
 };
