@@ -62,6 +62,18 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
     return direct ? used : dti_spec_intern(used->mesh, &form);
 }
 
+/* "tp:R,*" for the mesh dims in a mask. */
+static const char *whole_text(dt_context *ctx, const dt_mesh *mesh, uint32_t dims)
+{
+    char text[DT_MAX_MESH_DIMS * 64] = "";
+    dti_pen pen = { text, sizeof text, 0 };
+    for (int m = 0; m < mesh->dim_count; m++)
+        if (dims >> m & 1) dti_put(&pen, "%s:R,", mesh->dims[m].name);
+    dti_put(&pen, "*");
+    char *kept = dti_context_take(ctx, pen.at + 1);
+    return kept ? memcpy(kept, text, pen.at) : NULL;
+}
+
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
@@ -92,6 +104,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     memcpy(key, attributes->key, attributes->bytes);
     *d = (dti_dispatch){ .op = op, .rule = rule, .n = n, .result_count = rule->result_count, .key = key,
                          .key_bytes = attributes->bytes, .number_dims = answer->number_dims };
+    if (answer->broken_dims && !(d->whole = whole_text(ctx, w->propagation.mesh, answer->broken_dims))) return NULL;
     for (int i = 0; i < n; i++) {
         d->in[i] = in[i];
         d->via[i] = d->used[i] = answer->used[i];
@@ -231,10 +244,58 @@ static bool pull(const dti_dispatch *d, double fill, dt_tensor *const *x, dti_st
     return true;
 }
 
+/* ---- ops made of others ------------------------------------------------------------------------------------------ */
+
+/* A result as its spec says; the part of it goes to *y. */
+static bool take_result(const dti_dispatch *d, int r, dt_tensor *out, dti_storage **y)
+{
+    const dt_spec *due = d->result[r];
+    bool fits = out && out->spec->shape.n == due->shape.n
+        && memcmp(out->spec->shape.dim, due->shape.dim, (size_t)due->shape.n * sizeof due->shape.dim[0]) == 0
+        && out->spec->form.dtype == due->form.dtype && out->spec->mesh == due->mesh;
+    if (!fits && out)
+        dti_fail(out->ctx, DT_ERR_STATE, "%s: made of others its result is %s, not %s", dti_rule_op(d->rule),
+                 out->spec->text, due->text);
+    if (fits && out->spec != due) out = dti_tensor_to(out, due);
+    if (!fits || !out) return false;
+    *y = out->storage ? dti_storage_retain(out->storage) : NULL;
+    return true;
+}
+
+/* Statistics that move are moves that nobody wrote. */
+static void count_statistics(dt_counters *counters, const dt_counters *before)
+{
+    counters->implied = before->implied;
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++)
+        if (k != DT_COMM_LOCAL) counters->implied += counters->calls[k] - before->calls[k];
+}
+
+static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
+                      dti_storage **y)
+{
+    dt_decomposition parts = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
+                               .out_count = d->result_count, .whole = d->whole };
+    dt_mesh *mesh = d->result[0]->mesh;
+    dt_counters before = dt_mesh_counters(mesh, NULL);
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    dti_scope_drop_flags(ctx, DT_SCOPE_STRICT);
+    for (int i = 0; i < d->n; i++) parts.in[i] = x[i];
+    dt_status status = d->op->decompose(&parts);
+    if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: what it is made of failed", dti_rule_op(d->rule));
+    for (int r = 0; r < d->result_count && !dti_failed(ctx); r++)
+        if (!take_result(d, r, parts.out[r], &y[r]) && !dti_failed(ctx))
+            dti_fail(ctx, DT_ERR_STATE, "%s: made of others it gives no result %d", dti_rule_op(d->rule), r);
+    dt_scope_pop(ctx, scope, NULL);
+    dt_counters *counters = dti_mesh_counting(mesh);
+    if (counters) count_statistics(&counters[mesh->dim_count], &before);
+    return !dti_failed(ctx);
+}
+
 static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                     dti_storage **y)
 {
     double fill;
+    if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
     if (!read_fill(ctx, d, attributes, &fill)) return false;
     if (d->pull[0]) return pull(d, fill, x, y);
     for (int r = 0; r < d->result_count; r++)

@@ -7,6 +7,7 @@
 
 #include "core/pen.h"
 #include "ops/cpu/kernels.h"
+#include "ops/decompositions.h"
 #include "ops/gradients.h"
 #include "ops/tables.h"
 
@@ -32,12 +33,14 @@ static const dt_attribute one_dim[] = { { "dim", DT_ATTRIBUTE_DIM, offsetof(dti_
 static const dt_op softmax = {
     .head = "softmax(x)", .polynomial = "none, saves result", .dtypes = "f->f", .derive = derive_along,
     .attributes = one_dim, .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along),
-    .kernel = dti_cpu_softmax, .gradient = dti_grad_softmax, .doc = "exp(x) over its sum along a dim",
+    .kernel = dti_cpu_softmax, .decompose = dti_parts_of_softmax, .gradient = dti_grad_softmax,
+    .doc = "exp(x) over its sum along a dim",
 };
 static const dt_op log_softmax = {
     .head = "log_softmax(x)", .polynomial = "none, saves result", .dtypes = "f->f", .derive = derive_along,
     .attributes = one_dim, .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along),
-    .kernel = dti_cpu_log_softmax, .gradient = dti_grad_log_softmax, .doc = "log of softmax along a dim",
+    .kernel = dti_cpu_log_softmax, .decompose = dti_parts_of_log_softmax, .gradient = dti_grad_log_softmax,
+    .doc = "log of softmax along a dim",
 };
 
 /* ---- over the trailing dims that w has --------------------------------------------------------------------------- */
@@ -79,12 +82,13 @@ static const dt_attribute epsilon[] = { { "eps", DT_ATTRIBUTE_NUMBER, offsetof(d
 static const dt_op rms_norm = {
     .head = "rms_norm(x, w)", .polynomial = "none, saves x w", .dtypes = "ff->fs", .derive = derive_rms_norm,
     .attributes = epsilon, .attribute_count = DT_COUNT(epsilon), .attribute_bytes = sizeof(dti_norm),
-    .kernel = dti_cpu_rms_norm, .gradient = dti_grad_rms_norm, .doc = "x over the root of its mean square, times w",
+    .kernel = dti_cpu_rms_norm, .decompose = dti_parts_of_rms_norm, .gradient = dti_grad_rms_norm,
+    .doc = "x over the root of its mean square, times w",
 };
 static const dt_op layer_norm = {
     .head = "layer_norm(x, w, b)", .polynomial = "none, saves x w", .dtypes = "fff->fss", .derive = derive_layer_norm,
     .attributes = epsilon, .attribute_count = DT_COUNT(epsilon), .attribute_bytes = sizeof(dti_norm),
-    .kernel = dti_cpu_layer_norm, .gradient = dti_grad_layer_norm,
+    .kernel = dti_cpu_layer_norm, .decompose = dti_parts_of_layer_norm, .gradient = dti_grad_layer_norm,
     .doc = "x less its mean over its deviation, times w, plus b",
 };
 

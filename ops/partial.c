@@ -169,8 +169,9 @@ static bool kernel_splits(const judging *j)
 {
     const dti_letter *letter = letter_of(j->rule, j->letter);
     if (letter->flags & DTI_LETTER_WHOLE) {
-        say(j, "the kernel wants %c whole", letter->name);
-        return false;
+        j->s->broken = j->rule->decomposes;
+        if (!j->s->broken) say(j, "the kernel wants %c whole", letter->name);
+        return j->s->broken;
     }
     if (!(letter->flags & DTI_LETTER_PIECES) || !reduced_results(j->rule, j->bound, j->letter)) return true;
     say(j, "%c is reduced in one kernel: it may come in pieces, not stay split", letter->name);
@@ -258,6 +259,23 @@ static bool judge_none(const judging *j)
 {
     for (int r = 0; r < j->rule->result_count; r++) j->s->result[r] = split_place(j, r, true);
     say_split(j);
+    return true;
+}
+
+/* ---- rows made of others ----------------------------------------------------------------------------------------- */
+
+static bool judge_broken(const judging *j)
+{
+    if (j->partial) {
+        int o = first_of(j->partial);
+        say(j, "%s is split: reduce %s of %s first", factor_text(j, j->factor).text,
+            place_text(j, j->s->operand[o]).text, name(j, o));
+        return false;
+    }
+    for (int r = 0; r < j->rule->result_count; r++)
+        if (j->bound->letter[j->letter].results >> r & 1)
+            j->s->result[r] = (dti_place){ DTI_PLACE_S, 0, (int16_t)j->factor };
+    say(j, "%s is split, and the op is made of others, which move statistics", factor_text(j, j->factor).text);
     return true;
 }
 
@@ -502,7 +520,7 @@ static int first_extreme(const judging *j)
 static void begin(dti_strategy *s)
 {
     memset(s->result, 0, sizeof s->result);
-    s->lift = s->rescale = s->lift_number = 0;
+    s->lift = s->rescale = s->lift_number = s->broken = 0;
 }
 
 bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strategy *strategy, dti_pen *why)
@@ -510,6 +528,7 @@ bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strate
     judging j = { .rule = rule, .bound = bound, .s = strategy, .why = why, .factor = -1, .letter = -1 };
     begin(strategy);
     if (!take_places(&j) || !split_is_legal(&j) || !partials_are_legal(&j)) return false;
+    if (strategy->broken) return judge_broken(&j);
     int extreme = first_extreme(&j);
     if (extreme >= 0) return judge_trend(&j, extreme);
     return rule->monomial_count ? judge_polynomial(&j) : judge_none(&j);

@@ -7,6 +7,7 @@
  *  - Splits one: all operands that have the factor are S, the others R. A result that has it is S. A result that lacks
  *    it is P of the letter's kind: sums of sums, and averages too, for kernels divide by the global size.
  *  - "!" letters are whole to the fused kernel, "~" letters where they are reduced: neither is split here.
+ *  - But where the row decomposes a "!" letter may be: all others are R, and a result that lacks it is R.
  *  - A polynomial row takes P(sum) and P(avg): in a monomial one operand may be it, the others are R; or a split letter
  *    is reduced in it. Then every monomial is P of one kind. One that is R becomes P(sum), for free: by one of its
  *    operands, which keeps its value on the first rank alone (*lift*), or the number 1, added there alone. R is P(avg)
@@ -41,6 +42,7 @@ typedef struct dti_strategy {          /* along one mesh dim                    
     dti_place result[DTI_MAX_RESULTS];
     uint32_t lift;                     /* operands that are R and become P(sum): R but on the first rank nothing   */
     uint32_t rescale;                  /* operands that are P(avg) and are taken as P(sum): divided by the ranks   */
+    uint32_t broken;                   /* 1: it splits a "!" letter, and the op is made of others                  */
     uint32_t lift_number;              /* 1: the number 1 is added on the first rank alone                         */
 } dti_strategy;
 

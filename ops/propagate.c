@@ -353,6 +353,27 @@ static int64_t pulled_bytes(const search *s, int r, int *slowest, int64_t *messa
     return pulled ? part * (int64_t)dt_dtype_bytes(result_dtype(s, r)) : 0;
 }
 
+/* What the busiest rank receives of sums over rows along mesh dims that split what is a row: two f64 for each, reduced
+ * and gathered. */
+static int64_t statistics_bytes(const search *s, int *slowest, int64_t *messages)
+{
+    int64_t rows = s->elements[0], ranks = 1;
+    for (int l = 0; l < s->rule->letter_count; l++)
+        if ((s->rule->letter[l].flags & DTI_LETTER_WHOLE) && s->out->bound.letter[l].size > 0)
+            rows /= s->out->bound.letter[l].size;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        if (!strategy->broken) {
+            if (strategy->operand[0].what == DTI_PLACE_S) rows /= pieces(s, m, strategy->operand[0]);
+            continue;
+        }
+        ranks *= s->mesh->dims[m].size;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    *messages = 4 * (ranks - 1);
+    return rows * (int64_t)sizeof(double) / ranks * (ranks - 1) * 4;
+}
+
 static int64_t work_ns(const search *s)
 {
     int64_t share = 1, flops = s->ask->flops;
@@ -443,6 +464,11 @@ static assignment price(const search *s)
         int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
         add_move(s, bytes, slowest, messages, &a);
     }
+    int slowest = s->levels - 1;
+    int64_t messages, moved[DT_MAX_LINKS] = { 0 }, all = statistics_bytes(s, &slowest, &messages);
+    moved[slowest] = all;
+    a.bytes += all;
+    if (messages) a.ns += dti_price_step(s->prices, s->levels, moved, messages);
     return a;
 }
 
@@ -640,6 +666,7 @@ static bool make_answer(search *s, int i)
     for (int m = 0; m < s->mesh->dim_count; m++) {
         answer->along[m] = s->dim[m].strategy[s->chosen[m]];
         if (answer->along[m].lift_number) answer->number_dims |= UINT32_C(1) << m;
+        if (answer->along[m].broken) answer->broken_dims |= UINT32_C(1) << m;
     }
     return make_specs(s, whole, answer);
 }

@@ -9,6 +9,7 @@
  *  - A mesh dim along which all operands are R splits nothing.
  *  - What is P along several mesh dims is P of one kind, or of sum and avg: others do not mix.
  *  - A mesh dim along which some strategy moves nothing takes one of those; the others may take any.
+ *  - Where a row is made of others, two numbers per row are summed besides, whatever it is made of.
  *  - Fewest nanoseconds win; then fewest bytes; then the first: mesh dims in their order, the last changing fastest,
  *    each through its strategies in the order of dti_partial_strategies.
  *  - Where that are more than MAX_TRIED assignments, dims are settled one after the other, each by the best it finds.
@@ -38,6 +39,7 @@ typedef struct dti_answer {
     const dt_spec *used[DTI_MAX_OPERANDS];   /* what the kernel takes; as given where nothing changes              */
     const dt_spec *result[DTI_MAX_RESULTS];
     uint32_t number_dims;              /* bit d: along mesh dim d, the number 1 is added on the first rank alone   */
+    uint32_t broken_dims;              /* bit d: along mesh dim d, a "!" letter is split                           */
     int64_t bytes, ns;                 /* by the formulas                                                          */
     dti_strategy along[DT_MAX_MESH_DIMS];
 } dti_answer;

@@ -8,6 +8,7 @@
 
 #include "core/pen.h"
 #include "ops/cpu/kernels.h"
+#include "ops/decompositions.h"
 #include "ops/gradients.h"
 #include "ops/tables.h"
 
@@ -142,27 +143,31 @@ static const dt_op all = {
 static const dt_op logsumexp = {
     .head = "logsumexp(x)", .polynomial = "none, saves x result", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over, .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_logsumexp, .gradient = dti_grad_logsumexp, .doc = "log of the sum of exp over dims",
+    .kernel = dti_cpu_logsumexp, .decompose = dti_parts_of_logsumexp, .gradient = dti_grad_logsumexp,
+    .doc = "log of the sum of exp over dims",
 };
 static const dt_op variance = {
     .head = "var(x)", .polynomial = "none, saves x", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over_corrected, .attribute_count = DT_COUNT(over_corrected), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_var, .gradient = dti_grad_var,
+    .kernel = dti_cpu_var, .decompose = dti_parts_of_var, .gradient = dti_grad_var,
     .doc = "squared distances from the mean over dims, by their count less the correction",
 };
 static const dt_op norm = {
     .head = "norm(x)", .polynomial = "none, saves x result", .dtypes = "f->f", .derive = derive_whole,
     .attributes = over, .attribute_count = DT_COUNT(over), .attribute_bytes = sizeof(dti_over),
-    .kernel = dti_cpu_norm, .gradient = dti_grad_norm, .doc = "root of the sum of squares over dims",
+    .kernel = dti_cpu_norm, .decompose = dti_parts_of_norm, .gradient = dti_grad_norm,
+    .doc = "root of the sum of squares over dims",
 };
 static const dt_op argmax = {
     .head = "argmax(x)", .polynomial = "none", .dtypes = "t->i", .derive = derive_index, .attributes = along,
     .attribute_count = DT_COUNT(along), .attribute_bytes = sizeof(dti_along), .kernel = dti_cpu_argmax,
+    .decompose = dti_parts_of_argmax,
     .doc = "index of the largest along a dim, the first of several; of a NaN where there is one",
 };
 static const dt_op argmin = {
     .head = "argmin(x)", .polynomial = "none", .dtypes = "t->i", .derive = derive_index, .attributes = along,
     .attribute_count = DT_COUNT(along), .attribute_bytes = sizeof(dti_along), .kernel = dti_cpu_argmin,
+    .decompose = dti_parts_of_argmin,
     .doc = "index of the smallest along a dim, the first of several; of a NaN where there is one",
 };
 

@@ -175,6 +175,7 @@ static dt_dtype result_dtype(const dt_op *op, const dti_attributes *attributes, 
     switch (letter) {
     case 'b': return DT_BOOL;
     case 'i': return DT_I64;
+    case 'w': return DT_F64;
     case 'd': return attribute_dtype(op, attributes);
     case 's': return dti_sum_dtype(common);
     default: return common;
@@ -196,7 +197,7 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
     const char *letters = op->dtypes, *arrow = letters ? strstr(letters, "->") : NULL;
     int common = -1;
     if (letters && (!arrow || strspn(letters, "tnfibs ") != (size_t)(arrow - letters)
-                    || strspn(arrow + 2, "tnfibds ") != strlen(arrow + 2)))
+                    || strspn(arrow + 2, "tnfibdsw ") != strlen(arrow + 2)))
         return dti_fail(ctx, DT_ERR_ARG, "%s: dtypes \"%s\": expected letters, \"->\", letters", op->head, letters),
                false;
     for (int i = 0; i < rule->operand_count; i++) {
@@ -267,6 +268,7 @@ static bool parse(dt_context *ctx, const dt_op *op, int n, dti_asking *out)
     char head[DTI_MAX_NAMES];
     dti_row_text text = { dti_row_head(op, n, head, sizeof head), out->derived.rule, out->derived.polynomial };
     if (!dti_rule_parse(ctx, &text, &out->rule)) return false;
+    out->rule.decomposes = op->decompose != NULL;
     if (n == out->rule.operand_count) return true;
     dti_fail(ctx, DT_ERR_ARG, "%s: expected %d operands, got %d", op->head, out->rule.operand_count, n);
     return false;

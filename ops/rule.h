@@ -80,6 +80,8 @@ typedef struct dti_rule {
     int32_t trend;                     /* a dti_trend                                                              */
     uint32_t saves;                    /* bit i: "saves" names operand i                                           */
     uint32_t saves_result;             /* 1: "saves" names result                                                  */
+    uint32_t decomposes;               /* 1: its row says how it is made of others where a "!" letter is split; no
+                                          text says it, so parsing leaves 0                                        */
     dti_letter letter[DTI_MAX_LETTERS]; /* in order of their first appearance                                      */
     dti_term operand[DTI_MAX_OPERANDS], result[DTI_MAX_RESULTS];
     dti_monomial monomial[DTI_MAX_MONOMIALS];

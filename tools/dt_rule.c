@@ -175,6 +175,22 @@ static void plan_results(const rule_report *r, const dti_answer *answer, rule_wa
     }
 }
 
+/* What the first rank receives where the op is made of others: the call itself, without data. */
+static void count_statistics(const rule_report *r, const dti_answer *answer, rule_way *way)
+{
+    dt_context *ctx = dt_mesh_context(r->mesh);
+    dt_tensor *x[DT_MAX_OPERANDS] = { NULL };
+    int scope = dt_scope_push(ctx, 0);
+    for (int i = 0; i < r->n; i++)
+        if (r->given[i]) x[i] = dt_zeros(answer->used[i]);
+    dt_counters before = dt_mesh_counters(r->mesh, NULL);
+    dt_apply(r->op, x, r->n, r->values);
+    dt_counters after = dt_mesh_counters(r->mesh, NULL);
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) way->statistics += after.bytes[k] - before.bytes[k];
+    way->calls = after.implied - before.implied;
+    dt_scope_pop(ctx, scope, NULL);
+}
+
 /* The plans are those of a call: for the least time. false: the context says why. */
 static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *way)
 {
@@ -186,7 +202,8 @@ static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *w
         way->moved[i] = busiest(way, i, i + 1, ranks);
     }
     plan_results(r, answer, way);
-    way->bytes = busiest(way, 0, RULE_TENSORS, ranks);
+    if (answer->broken_dims) count_statistics(r, answer, way);
+    way->bytes = busiest(way, 0, RULE_TENSORS, ranks) + way->statistics;
     return dt_context_status(ctx) == DT_OK;
 }
 

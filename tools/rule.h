@@ -25,8 +25,9 @@ typedef struct rule_way {
     const dti_answer *answer;
     const dt_plan *plans[RULE_TENSORS][RULE_MOVES]; /* one behind the other; NULL: none                            */
     int64_t moved[RULE_TENSORS];       /* received of an operand, or a result, by its busiest rank                 */
-    int64_t bytes;                     /* received by the busiest rank, of all together                            */
     bool pulls;                        /* results are pulled                                                       */
+    int64_t statistics, calls;         /* bytes of what is reduced where the op is made of others, in calls        */
+    int64_t bytes;                     /* received by the busiest rank, of all these together and of statistics    */
 } rule_way;
 
 typedef struct rule_report {

@@ -203,6 +203,9 @@ static void put_results(FILE *out, const void *arg)
 static void put_cost(FILE *out, const void *arg)
 {
     const rule_way *way = &((const rule_report *)arg)->way;
+    if (way->calls)
+        fprintf(out, "parts\t%lld\treceived by the first rank in %lld calls, statistics of rows\n",
+                (long long)way->statistics, (long long)way->calls);
     fprintf(out, "bytes\t%lld\treceived by the busiest rank\n", (long long)way->bytes);
     fprintf(out, "time\t%.3f\tus, moves and work, by the formulas that choose\n", (double)way->answer->ns / 1e3);
 }
@@ -319,6 +322,7 @@ static void json_pulls(json *j, const rule_report *r)
 
 static void json_cost(json *j, const rule_way *way)
 {
+    if (way->calls) json_int(j, "statistics", way->statistics);
     json_int(j, "bytes", way->bytes);
     json_real(j, "time_us", (double)way->answer->ns / 1e3);
 }

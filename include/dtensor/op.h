@@ -10,18 +10,19 @@
  *     };
  *     dt_tensor *y = dt_apply(&scale_rows, (dt_tensor *[]){ x, w }, 2, NULL);
  *
+ * Head      "linear(x, w, b)"; "cat(x...)": the last operand as often as a call has it, named x0, x1 .. in the rule.
  * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?"
  *           ends an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has
  *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new. Letters that differ
  *           in a number behind them alone are one dim through an index map (dt_index_map): "n1 m -> n m", rows that
  *           were picked. What splits one splits all of them, each cut anew.
- * Head      "cat(x...)": the last operand as often as a call has it, named x0, x1 .. in rule and polynomial.
+ * Decompose  what "!" wants whole may be split all the same, where the row says how it is then made of other ops.
  * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
  *           ", rising" or ", falling": the value goes up, or down, with its operands.
  * Dtypes    a letter per operand, "->", a letter per result. t: any, all t alike; n: any but bool; f: floats, likewise;
  *           s: a float of any dtype; i: an integer; b: bool. Of a result: i is i64, d the attribute that is a dtype,
- *           s what sums of the operands' dtype are made in, f32 for bf16 and f16, i64 for small integers. NULL: t for
- *           all.
+ *           s what sums of the operands' dtype are made in, f32 for bf16 and f16, i64 for small integers; w is f64.
+ *           NULL: t for all.
  *
  * A row lives as long as the contexts that use it. */
 #ifndef DTENSOR_OP_H
@@ -127,6 +128,22 @@ typedef struct dt_gradient {
  * element it had along a dim, is summed over these. */
 typedef dt_status (*dt_gradient_fn)(dt_gradient *gradient);
 
+/* ---- decompositions ---------------------------------------------------------------------------------------------- */
+
+typedef struct dt_decomposition {
+    dt_context *ctx;
+    const dt_op *op;
+    const void *attributes;        /* dims counted from 0                                                          */
+    int in_count, out_count;       /* out: kept ones among them                                                    */
+    dt_tensor *in[DT_MAX_OPERANDS]; /* S along the mesh dims that split a letter with "!"; NULL: absent            */
+    dt_tensor *out[DT_MAX_RESULTS]; /* to be written: what has the letter is S there, what lacks it R              */
+    const char *whole;             /* for dt_redistribute: R along these mesh dims, as it is along others          */
+} dt_decomposition;
+
+/* Write the results, as ops on pieces: statistics of rows, dt_redistribute(statistic, d->whole), what is made of both.
+ * What moves here is the op's own. Nothing is recorded: the tape has the row. */
+typedef dt_status (*dt_decompose_fn)(dt_decomposition *d);
+
 struct dt_op {
     const char *head, *rule, *polynomial, *dtypes;
     dt_derive_fn derive;           /* NULL: the texts say all                                                      */
@@ -135,6 +152,7 @@ struct dt_op {
     size_t attribute_bytes;        /* of the struct                                                                */
     dt_kernel_fn kernel;
     dt_flops_fn flops;             /* NULL: one per element of the largest tensor                                  */
+    dt_decompose_fn decompose;     /* NULL: letters with "!" are not split                                         */
     dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
 };

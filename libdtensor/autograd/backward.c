@@ -212,6 +212,7 @@ dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
     if (dti_failed(y->ctx)) return y->ctx->status;
     walk w = { .ctx = y->ctx };
     int scope = dt_scope_push(y->ctx, DT_SCOPE_NO_GRAD);
+    if (scope) dti_scope_drop_flags(y->ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write         */
     if (scope && check_seed(y, seed)) go(&w, y, seed);
     if (scope) dt_scope_pop(y->ctx, scope, NULL);
     dt_context *ctx = y->ctx;

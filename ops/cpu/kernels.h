@@ -29,6 +29,13 @@ dt_status dti_cpu_log_softmax(const dt_call *call);
 /* Over the trailing dims that w has: x, w; x, w, b?. They keep 1/rms; mean, 1/deviation. */
 dt_status dti_cpu_rms_norm(const dt_call *call);
 dt_status dti_cpu_layer_norm(const dt_call *call);
+/* Over the dims of a dti_over; a number per row, f64: x, shift; x, center?; x, number; x, scale, center?, w?, b?. */
+dt_status dti_cpu_exp_sum(const dt_call *call);
+dt_status dti_cpu_square_sum(const dt_call *call);
+dt_status dti_cpu_exp_less(const dt_call *call);
+dt_status dti_cpu_scale_rows(const dt_call *call);
+/* Along the dim of a dti_along, by index in the whole tensor: x, number. */
+dt_status dti_cpu_first_of(const dt_call *call);
 /* index.c: numbers count in the whole tensor; what another rank holds gives -0. */
 dt_status dti_cpu_embedding(const dt_call *call);
 dt_status dti_cpu_index_select(const dt_call *call);

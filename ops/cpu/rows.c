@@ -12,13 +12,13 @@
 #include "ops/cpu/dims.h"
 #include "ops/cpu/kernels.h"
 #include "ops/cpu/vector.h"
+#include "placements/spec.h"
 
 typedef struct gathering {
     const dt_call *call;
     dt_dtype dtype;                    /* of what is gathered                                                      */
     dti_nest nest;
-    bool back;
-    dti_row_fn fn;
+    const dti_rows *how;
     int64_t stride;                    /* of gathered rows                                                         */
     int64_t done;                      /* rows that have results                                                   */
     dti_row row;
@@ -29,9 +29,19 @@ static char *element(const dt_part *x, int64_t at) { return (char *)x->data + at
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */
 
+static void get_numbers(gathering *g)
+{
+    for (int i = 1; i <= g->how->numbers; i++) {
+        const dt_part *x = &g->call->in[i];
+        if (!x->data) continue;
+        dti_numbers_convert(x->dtype, element(x, g->done), DT_F64, &g->row.number[i], 1);
+        if (g->dtype == DT_I64) dti_numbers_convert(x->dtype, element(x, g->done), DT_I64, &g->row.integer[i], 1);
+    }
+}
+
 static void put_numbers(gathering *g)
 {
-    for (int r = g->back; r < g->call->out_count; r++) {
+    for (int r = g->how->back; r < g->call->out_count; r++) {
         const dt_part *y = &g->call->out[r];
         if (y->data) dti_numbers_convert(DT_F64, &g->row.result[r], y->dtype, element(y, g->done), 1);
     }
@@ -42,7 +52,8 @@ static void work(gathering *g, double *x)
 {
     g->row.x = x;
     g->row.integers = (const int64_t *)(const void *)x;
-    g->fn(&g->row);
+    get_numbers(g);
+    g->how->fn(&g->row);
     put_numbers(g);
 }
 
@@ -58,7 +69,7 @@ static void run_rows(gathering *g)
             dti_numbers_convert(from->dtype, element(from, kept->at + along->at), g->dtype, x, g->nest.inner);
         work(g, g->rows);
         x = g->rows;
-        for (bool inside = g->back && dti_walk_begin(along); inside;
+        for (bool inside = g->how->back && dti_walk_begin(along); inside;
              inside = dti_walk_next(along), x += g->nest.inner)
             dti_numbers_convert(g->dtype, x, to->dtype, element(to, kept->at + along->at), g->nest.inner);
     }
@@ -96,7 +107,7 @@ static void run_columns(gathering *g)
             int64_t count = g->nest.inner - i < DTI_LANES ? g->nest.inner - i : DTI_LANES;
             gather(g, kept->at + i, count);
             for (int64_t k = 0; k < count; k++) work(g, g->rows + k * g->stride);
-            if (g->back) scatter(g, kept->at + i, count);
+            if (g->how->back) scatter(g, kept->at + i, count);
         }
 }
 
@@ -104,7 +115,7 @@ static void run_columns(gathering *g)
 
 static const double *widen(const dt_call *call, int operand, double *to, int64_t n)
 {
-    if (operand >= call->in_count || !call->in[operand].spec) return NULL;
+    if (operand == 0 || operand >= call->in_count || !call->in[operand].spec) return NULL;
     dti_numbers_convert(call->in[operand].dtype, call->in[operand].data, DT_F64, to, n);
     return to;
 }
@@ -116,24 +127,45 @@ static int64_t elements(const dt_part *x)
     return n;
 }
 
-dt_status dti_rows_run(const dt_call *call, const dt_dims *dims, bool back, dti_row_fn fn)
+/* Of the elements that this rank holds along a dim. NULL: memory ran out. */
+static int64_t *indices(const dt_part *x, int dim)
 {
-    gathering g = { .call = call, .dtype = call->in[0].dtype <= DT_F16 ? DT_F64 : DT_I64, .back = back, .fn = fn };
-    g.nest = dti_nest_of(&call->in[0].shape, dims);
+    int64_t *index = malloc((size_t)x->shape.dim[dim] * sizeof *index + 1), n = 0;
+    dti_set held;
+    dti_set_init(&held);
+    dti_spec_set(x->spec, dim, x->rank, &held);
+    bool known = index && !held.lost;
+    for (int i = 0; i < held.n && known; i++)
+        for (int64_t at = dti_set_at(&held)[i].lo; at < dti_set_at(&held)[i].hi; at++) index[n++] = at;
+    dti_set_fini(&held);
+    if (known) return index;
+    free(index);
+    return NULL;
+}
+
+dt_status dti_rows_run(const dt_call *call, const dti_rows *how)
+{
+    gathering g = { .call = call, .dtype = call->in[0].dtype <= DT_F16 ? DT_F64 : DT_I64, .how = how };
+    g.nest = dti_nest_of(&call->in[0].shape, &how->dims);
     g.row.attributes = call->attributes;
     g.row.n = dti_walk_count(&g.nest.reduced) * (g.nest.taken ? g.nest.inner : 1);
     g.stride = (int64_t)(dti_blocks(g.row.n) + 1) * DTI_LANES;
-    if (!call->out[0].data && (back || elements(&call->out[0]) == 0)) return DT_OK;
-    int64_t rows = g.nest.taken ? 1 : DTI_LANES;
+    if (!call->out[0].data && (how->back || elements(&call->out[0]) == 0)) return DT_OK;
+    int64_t rows = g.nest.taken ? 1 : DTI_LANES, *index = how->indexed ? indices(&call->in[0], how->dims.dim[0]) : NULL;
     g.rows = calloc((size_t)((rows + 2) * g.stride), sizeof *g.rows);
-    if (!g.rows)
+    if (!g.rows || (how->indexed && !index)) {
+        free(index);
+        free(g.rows);
         return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for %lld numbers", call->op->head,
                                (long long)((rows + 2) * g.stride));
-    g.row.w = widen(call, 1, g.rows + rows * g.stride, g.row.n);
-    g.row.b = widen(call, 2, g.rows + (rows + 1) * g.stride, g.row.n);
+    }
+    g.row.index = index;
+    g.row.w = widen(call, how->w, g.rows + rows * g.stride, g.row.n);
+    g.row.b = widen(call, how->b, g.rows + (rows + 1) * g.stride, g.row.n);
     if (g.nest.taken) run_rows(&g);
     else run_columns(&g);
     free(g.rows);
+    free(index);
     return DT_OK;
 }
 
@@ -198,15 +230,17 @@ static void argmin_integers(dti_row *row)
     row->result[0] = (double)at;
 }
 
+static dt_dims over(const dt_call *call) { return ((const dti_over *)call->attributes)->dims; }
+
 static dt_status reduce(const dt_call *call, dti_row_fn fn)
 {
-    return dti_rows_run(call, &((const dti_over *)call->attributes)->dims, false, fn);
+    return dti_rows_run(call, &(dti_rows){ .dims = over(call), .fn = fn });
 }
 
 static dt_status find(const dt_call *call, dti_row_fn floats, dti_row_fn integers)
 {
     dt_dims dims = { 1, { ((const dti_along *)call->attributes)->dim } };
-    return dti_rows_run(call, &dims, false, call->in[0].dtype <= DT_F16 ? floats : integers);
+    return dti_rows_run(call, &(dti_rows){ .dims = dims, .fn = call->in[0].dtype <= DT_F16 ? floats : integers });
 }
 
 dt_status dti_cpu_logsumexp(const dt_call *call) { return reduce(call, logsumexp_row); }
@@ -233,7 +267,7 @@ static void log_softmax_row(dti_row *row)
 static dt_status along(const dt_call *call, dti_row_fn fn)
 {
     dt_dims dims = { 1, { ((const dti_along *)call->attributes)->dim } };
-    return dti_rows_run(call, &dims, true, fn);
+    return dti_rows_run(call, &(dti_rows){ .dims = dims, .back = true, .fn = fn });
 }
 
 dt_status dti_cpu_softmax(const dt_call *call) { return along(call, softmax_row); }
@@ -264,8 +298,71 @@ static dt_status normalize(const dt_call *call, dti_row_fn fn)
 {
     dt_dims dims = { call->in[1].shape.n, { 0 } };
     for (int i = 0; i < dims.n; i++) dims.dim[i] = call->in[0].shape.n - dims.n + i;
-    return dti_rows_run(call, &dims, true, fn);
+    return dti_rows_run(call, &(dti_rows){ .dims = dims, .back = true, .w = 1, .b = 2, .fn = fn });
 }
 
 dt_status dti_cpu_rms_norm(const dt_call *call) { return normalize(call, rms_norm_row); }
 dt_status dti_cpu_layer_norm(const dt_call *call) { return normalize(call, layer_norm_row); }
+
+/* ---- parts of decompositions ------------------------------------------------------------------------------------- */
+
+static void exp_sum_row(dti_row *row) { row->result[0] = dti_row_exp_sum(row->x, row->number[1], row->n); }
+
+static void square_sum_row(dti_row *row) { row->result[0] = dti_row_squares(row->x, row->number[1], row->n); }
+
+static void exp_less_row(dti_row *row) { dti_row_exp(row->x, row->number[1], row->n); }
+
+static void scale_row(dti_row *row)
+{
+    dti_row_scale(row->x, row->number[2], row->number[1], row->w, row->b, row->n);
+}
+
+/* What is nowhere here is behind all that is somewhere else. */
+static void first_of_row(dti_row *row)
+{
+    double sought = row->number[1];
+    row->result[0] = (double)INT64_MAX;
+    for (int64_t i = 0; i < row->n; i++) {
+        if (row->x[i] != sought && (row->x[i] == row->x[i] || sought == sought)) continue;
+        row->result[0] = (double)row->index[i];
+        return;
+    }
+}
+
+static void first_of_integers(dti_row *row)
+{
+    row->result[0] = (double)INT64_MAX;
+    for (int64_t i = 0; i < row->n; i++) {
+        if (row->integers[i] != row->integer[1]) continue;
+        row->result[0] = (double)row->index[i];
+        return;
+    }
+}
+
+dt_status dti_cpu_exp_sum(const dt_call *call)
+{
+    return dti_rows_run(call, &(dti_rows){ .dims = over(call), .numbers = 1, .fn = exp_sum_row });
+}
+
+dt_status dti_cpu_square_sum(const dt_call *call)
+{
+    return dti_rows_run(call, &(dti_rows){ .dims = over(call), .numbers = 1, .fn = square_sum_row });
+}
+
+dt_status dti_cpu_exp_less(const dt_call *call)
+{
+    return dti_rows_run(call, &(dti_rows){ .dims = over(call), .back = true, .numbers = 1, .fn = exp_less_row });
+}
+
+dt_status dti_cpu_scale_rows(const dt_call *call)
+{
+    return dti_rows_run(call, &(dti_rows){ .dims = over(call), .back = true, .numbers = 2, .w = 3, .b = 4,
+                                           .fn = scale_row });
+}
+
+dt_status dti_cpu_first_of(const dt_call *call)
+{
+    dt_dims dims = { 1, { ((const dti_along *)call->attributes)->dim } };
+    return dti_rows_run(call, &(dti_rows){ .dims = dims, .indexed = true, .numbers = 1,
+                                           .fn = call->in[0].dtype <= DT_F16 ? first_of_row : first_of_integers });
+}

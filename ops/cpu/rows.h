@@ -11,16 +11,27 @@ typedef struct dti_row {
     int64_t n;
     double *x;                         /* may be written; behind it is room for a block                            */
     const int64_t *integers;           /* the same place, where x has an integer dtype                             */
-    const double *w, *b;               /* operands 1 and 2 of n elements; NULL: absent                             */
+    const double *w, *b;               /* operands of n elements; NULL: absent                                     */
+    double number[DT_MAX_OPERANDS];    /* operands that have a number per row; 0: absent                           */
+    int64_t integer[DT_MAX_OPERANDS];  /* the same, of integers                                                    */
+    const int64_t *index;              /* in the whole tensor, of elements along the dim; NULL: not asked for       */
     const void *attributes;
     double result[DT_MAX_RESULTS];     /* numbers that come of it                                                  */
 } dti_row;
 
 typedef void (*dti_row_fn)(dti_row *row);
 
-/* Run fn for every row along dims of operand 0. back: result 0 is the rows as fn left them, further results are
- * numbers; else all results are. */
-dt_status dti_rows_run(const dt_call *call, const dt_dims *dims, bool back, dti_row_fn fn);
+typedef struct dti_rows {
+    dt_dims dims;                      /* of operand 0, along which its rows are                                   */
+    bool back;                         /* result 0 is the rows as fn left them, further ones are numbers; else all
+                                          are                                                                      */
+    int w, b;                          /* which operands they are; 0: none                                         */
+    bool indexed;                      /* the index is asked for; dims is one                                      */
+    int numbers;                       /* operands 1 .. numbers have a number per row                              */
+    dti_row_fn fn;
+} dti_rows;
+
+dt_status dti_rows_run(const dt_call *call, const dti_rows *rows);
 
 /* row_sums.c: over n numbers, in lanes, so that loops become vectors. */
 double dti_row_sum(const double *x, int64_t n);
