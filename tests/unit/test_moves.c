@@ -228,9 +228,9 @@ static dt_status check_many(dt_context *ctx, void *arg)
 {
     static const char *const placements[] = { "", "x:S(0)", "x:S(1)", "x:P" };
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
-    int64_t sizes[MAX_PIECES], all = 0;
+    int64_t sizes[MAX_PIECES];
     (void)arg;
-    for (int i = 0; i < MAX_PIECES; i++) all += sizes[i] = i % 4;
+    for (int i = 0; i < MAX_PIECES; i++) sizes[i] = i % 4;
     for (int p = 0; p < DT_COUNT(placements); p++)
         for (int n = 1; n <= MAX_PIECES; n += 13) {
             int64_t count = 0;
