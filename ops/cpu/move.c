@@ -41,6 +41,8 @@ static void copy_runs(char *to, int64_t to_next, const char *from, int64_t from_
     }
 }
 
+enum { FEW = 4 };                      /* of a row: column by column is less work                                  */
+
 static void copy_part(const dt_call *call, const dt_index_part *part, int dims)
 {
     const dt_part *x = &call->in[part->operand], *y = &call->out[part->result];
@@ -51,7 +53,7 @@ static void copy_part(const dt_call *call, const dt_index_part *part, int dims)
     const char *source = (const char *)x->data + part->from * from.inner;
     char *target = (char *)y->data + part->lo * to.inner;
     if (part->step == 1) copy_runs(target, to_row, source, from_row, to.outer, n * to.inner);
-    else if (to.outer > n)
+    else if (n < FEW)
         for (int64_t i = 0; i < n; i++)
             copy_runs(target + i * to.inner, to_row, source + i * step, from_row, to.outer, to.inner);
     else
