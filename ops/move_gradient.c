@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gradients of what moves elements along a dim: each goes back to where it came from. What was left out gets 0. */
+#include <string.h>
+
 #include "ops/gradients.h"
+#include "tensor/tensor.h"
 
 static dt_status one(dt_gradient *g, dt_tensor *grad)
 {
@@ -77,11 +80,34 @@ dt_status dti_grad_slice(dt_gradient *g)
     return one(g, dt_reshape(unsliced(x, others < dim ? dim - 1 : dim, start, count, s->step, n), *to));
 }
 
+/* x, with one element along dim, split there by the mesh dims that split it in a spec, as far as x is R along them. */
+static dt_tensor *split_as(dt_tensor *x, int dim, const dt_spec *spec)
+{
+    if (!x || spec->mesh != x->spec->mesh) return x;
+    const dti_form *have = &x->spec->form;
+    dti_form form = { .dtype = have->dtype }, one_dim = { .dim_count = 1, .factor_first = { 0, 1 }, .size = { 1 } };
+    int first = spec->form.split_first[spec->form.factor_first[dim]];
+    int8_t n = 0;
+    for (int k = first; k < spec->form.split_first[spec->form.factor_first[dim + 1]]; k++) {
+        int8_t m = spec->form.split[k];
+        bool whole = !have->partial[m];
+        for (int i = 0; i < have->split_first[have->factor_first[have->dim_count]]; i++) whole &= have->split[i] != m;
+        if (whole) one_dim.split[n++] = m;
+    }
+    one_dim.split_first[1] = n;
+    memcpy(form.partial, have->partial, sizeof form.partial);
+    for (int d = 0; d < have->dim_count; d++) dti_form_add_dim(&form, d == dim ? &one_dim : have, d == dim ? 0 : d);
+    const dt_spec *to = dti_spec_intern(spec->mesh, &form);
+    return to ? dti_tensor_to(x, to) : NULL;
+}
+
+/* What is put around one index is split before it is there: no rank then has all of it. */
 dt_status dti_grad_select(dt_gradient *g)
 {
     const dti_at *at = g->attributes;
     int64_t n = g->in_shape[0].dim[at->dim], index = at->index < 0 ? at->index + n : at->index;
-    return one(g, dt_pad(dt_unsqueeze(g->out_grad[0], at->dim), at->dim, index, n - index - 1, 0));
+    dt_tensor *x = split_as(dt_unsqueeze(g->out_grad[0], at->dim), at->dim, g->in_spec[0]);
+    return one(g, dt_pad(x, at->dim, index, n - index - 1, 0));
 }
 
 dt_status dti_grad_roll(dt_gradient *g)

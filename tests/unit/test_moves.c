@@ -97,10 +97,10 @@ static const known rows_known[] = {
     { 4, "x=4", "f64[12,3]@x:S(0)", pad_last, "f64[12,5]@x:S(0)", 0, 0 },
     { 3, "x=3", "f64[6]@x:S(0)", pad_by_3, "f64[12]@x:S(0)", 2, 2 },
     { 3, "x=3", "f64[6]@x:S(0)", pad_by_0, "f64[6]@x:S(0)", 0, 0 },
-    { 4, "x=4", "f64[13,8]@x:S(0)", select_5, "f64[8]", 24, 0 },
+    { 4, "x=4", "f64[13,8]@x:S(0)", select_5, "f64[8]", 24, 8 },
     { 4, "x=4", "f64[13,8]@x:S(1)", select_5, "f64[8]@x:S(0)", 0, 0 },
-    { 4, "x=4", "f64[2,8]@x:S(0)", select_last, "f64[8]", 24, 0 },
-    { 4, "x=4", "f64[8]@x:S(0)", select_last, "f64[]", 3, 0 },
+    { 4, "x=4", "f64[2,8]@x:S(0)", select_last, "f64[8]", 24, 8 },
+    { 4, "x=4", "f64[8]@x:S(0)", select_last, "f64[]", 3, 1 },
     { 4, "x=4", "f64[8,2]@x:S(0)", select_of_last, "f64[8]@x:S(0)", 0, 0 },
     { 4, "x=4", "f64[8]@x:S(0)", doubled, "f64[16]@x:S(0)", 12, -1 },
     { 4, "x=4", "f64[8]@x:S(0)", with_itself, "f64[8,2]@x:S(0)", 0, 0 },
@@ -438,6 +438,49 @@ static void rows_of_a_program(void)
                error);
 }
 
+/* ---- some of the ranks, and ranks that differ -------------------------------------------------------------------- */
+
+/* Two halves of the world at once, then one of them alone. */
+static dt_status check_halves(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "a=2,b=3"), *half = dt_mesh_slice(mesh, "b"), *one = dt_mesh_select(mesh, "a=1");
+    dt_tensor *x = dt_arange(dt_spec_parse(half, "f64[13,2]@b:S(0)"), 1, 1);
+    (void)arg;
+    for (int m = 0; m < DT_COUNT(moves); m++) {
+        dt_tensor *y = moves[m](x);
+        expect(y != NULL, "move %d: %s", m, dt_context_error(ctx));
+        if (y) expect_serial(x, y, moves[m]);
+    }
+    x = dt_arange(dt_spec_parse(one, "f64[13,2]@b:S(0)"), 1, 1);
+    for (int m = 0; m < DT_COUNT(moves); m++) {
+        dt_tensor *y = moves[m](x);
+        expect(y && dt_spec_mesh(dt_tensor_spec(y)) == one, "move %d of some ranks: %s", m, dt_context_error(ctx));
+        if (y && dt_mesh_coord(one, NULL) >= 0) expect_serial(x, y, moves[m]);
+    }
+    return dt_context_status(ctx);
+}
+
+static void some_of_the_ranks(void)
+{
+    char error[512] = "";
+    expect(dt_launch_threads(6, check_halves, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
+static dt_status check_desync(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    (void)arg;
+    return dt_roll(dt_zeros(dt_spec_parse(mesh, "f64[8]@x:S(0)")), 0, dt_rank(ctx) + 1) ? DT_OK : dt_context_status(ctx);
+}
+
+static void ranks_that_differ(void)
+{
+    char error[1024] = "";
+    dt_status status = dt_launch_threads(2, check_desync, NULL, error, sizeof error);
+    expect(status == DT_ERR_DESYNC && strstr(error, "pull f64[8]@x:S(0) 0:1 of dim 0 from 7 by 1")
+           && strstr(error, "pull f64[8]@x:S(0) 0:2 of dim 0 from 6 by 1"), "rolled by 1 and by 2: %s", error);
+}
+
 /* ---- without data ------------------------------------------------------------------------------------------------ */
 
 static void a_dry_run_counts_alike(void)
@@ -514,6 +557,8 @@ static const test_row rows[] = {
     { "operands that lie otherwise", operands_that_lie_otherwise },
     { "many partial operands", many_partial_operands },
     { "rows of a program", rows_of_a_program },
+    { "some of the ranks", some_of_the_ranks },
+    { "ranks that differ", ranks_that_differ },
     { "a dry run counts alike", a_dry_run_counts_alike },
     { "refusals", refusals },
 };
