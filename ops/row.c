@@ -190,6 +190,14 @@ static char letter_at(const char *text, const char *end, int i)
     return 't';
 }
 
+/* The letter of operand i; of one that a head repeats the last. */
+static char operand_letter(const dt_op *op, const char *arrow, int i)
+{
+    int n = 0;
+    for (const char *at = op->dtypes; at < arrow; at++) n += *at != ' ';
+    return letter_at(op->dtypes, arrow, i >= n && n && strstr(op->head, "...") ? n - 1 : i);
+}
+
 static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const *in, const dti_attributes *attributes,
                          dti_asking *out)
 {
@@ -201,7 +209,7 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
         return dti_fail(ctx, DT_ERR_ARG, "%s: dtypes \"%s\": expected letters, \"->\", letters", op->head, letters),
                false;
     for (int i = 0; i < rule->operand_count; i++) {
-        char letter = arrow ? letter_at(letters, arrow, i) : 't';
+        char letter = arrow ? operand_letter(op, arrow, i) : 't';
         if (in[i] && !match_operand(ctx, op, rule, in, i, letter, &common)) return false;
     }
     dt_dtype alike = common < 0 ? DT_F32 : (dt_dtype)in[common]->form.dtype;

@@ -10,7 +10,8 @@
  *     };
  *     dt_tensor *y = dt_apply(&scale_rows, (dt_tensor *[]){ x, w }, 2, NULL);
  *
- * Head      "linear(x, w, b)"; "cat(x...)": the last operand as often as a call has it, named x0, x1 .. in the rule.
+ * Head      "linear(x, w, b)"; "cat(x...)": the last operand as often as a call has it, named x0, x1 .. in the rule;
+ *           its letter of dtypes is that of all.
  * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?"
  *           ends an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has
  *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new. Letters that differ

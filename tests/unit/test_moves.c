@@ -430,9 +430,55 @@ static dt_status check_own_row(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+/* An operand as often as a call has it, with one letter for its dtype. */
+static dt_status derive_total(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
+{
+    int at = 0, sum = 0;
+    (void)ctx;
+    (void)attributes;
+    (void)shapes;
+    for (int i = 0; i < n - 1; i++) {
+        at += snprintf(out->rule + at, sizeof out->rule - (size_t)at, ", a");
+        sum += snprintf(out->polynomial + sum, sizeof out->polynomial - (size_t)sum, "%sx%d", i ? " + " : "", i);
+    }
+    snprintf(out->rule + at, sizeof out->rule - (size_t)at, " -> a");
+    return DT_OK;
+}
+
+static dt_status total_kernel(const dt_call *call)
+{
+    double *y = call->out[0].data;
+    for (int64_t k = 0; k < call->out[0].shape.dim[0]; k++) {
+        y[k] = 0;
+        for (int i = 1; i < call->in_count; i++) y[k] += ((const double *)call->in[i].data)[k];
+    }
+    return DT_OK;
+}
+
+static const dt_op total_row = { .head = "total(s, x...)", .dtypes = "if->f", .derive = derive_total,
+                                 .kernel = total_kernel };
+
+static dt_status check_repeated(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *s = dt_zeros(dt_spec_parse(mesh, "i32[]")), *x = dt_full(dt_spec_parse(mesh, "f64[5]@x:S(0)"), 2);
+    dt_tensor *y = dt_apply(&total_row, (dt_tensor *[]){ s, x, x, dt_neg(x), x }, 5, NULL);
+    (void)arg;
+    expect(y && dt_tensor_close(y, dt_full(dt_tensor_spec(x), 4), 0, 0), "four: %s", dt_context_error(ctx));
+    expect(y && dt_tensor_spec(y) == dt_tensor_spec(x), "split as they are");
+    dt_apply(&total_row, (dt_tensor *[]){ s, x, x, s }, 4, NULL);
+    expect_error(ctx, DT_ERR_DTYPE, "total(s, x...): expected a float for x2, got i32[]", "an integer among floats");
+    dt_apply(&total_row, (dt_tensor *[]){ s }, 1, NULL);
+    expect_error(ctx, DT_ERR_PARSE, "rule", "none");
+    return dt_context_status(ctx);
+}
+
 static void rows_of_a_program(void)
 {
     char error[512] = "";
+    for (int ranks = 1; ranks <= 3; ranks++)
+        expect(dt_launch_threads(ranks, check_repeated, NULL, error, sizeof error) == DT_OK, "%d ranks: %s", ranks,
+               error);
     for (int ranks = 1; ranks <= 3; ranks++)
         expect(dt_launch_threads(ranks, check_own_row, NULL, error, sizeof error) == DT_OK, "%d ranks: %s", ranks,
                error);
