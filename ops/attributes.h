@@ -40,6 +40,10 @@ typedef struct dti_one_hot { int64_t size; dt_dtype dtype; int zero; } dti_one_h
 
 typedef struct dti_norm { double eps; } dti_norm;
 
+typedef struct dti_cross_entropy { double smoothing; } dti_cross_entropy;
+
+typedef struct dti_einsum { char equation[DT_MAX_TEXT]; } dti_einsum;
+
 typedef struct dti_dropout { double p, low, high; } dti_dropout; /* the key's halves: numbers, which no call is
                                                                     remembered by                                  */
 

@@ -16,5 +16,6 @@ dt_status dti_parts_of_var(dt_decomposition *d);
 dt_status dti_parts_of_norm(dt_decomposition *d);
 dt_status dti_parts_of_argmax(dt_decomposition *d);
 dt_status dti_parts_of_argmin(dt_decomposition *d);
+dt_status dti_parts_of_cross_entropy(dt_decomposition *d); /* in cross_entropy.c                                    */
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Ops that gradients are made of, and that are of little use elsewhere. They are rows like all others. */
 #include "core/pen.h"
+#include "core/shape.h"
 #include "ops/cpu/kernels.h"
 #include "ops/gradients.h"
 #include "ops/map.h"
@@ -27,26 +28,19 @@ static const dti_map_row silu_slope = {
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-static int64_t elements(const dt_shape *shape)
-{
-    int64_t n = 1;
-    for (int d = 0; d < shape->n; d++) n *= shape->dim[d];
-    return n;
-}
-
 /* Each element of the first operand meets as many numbers of the second as one of its dims has. */
 static int64_t nt_flops(const void *attributes, const dt_shape *in, int n)
 {
     (void)attributes;
     (void)n;
-    return in[1].n < 2 ? 0 : 2 * elements(&in[0]) * in[1].dim[in[1].n - 2];
+    return in[1].n < 2 ? 0 : 2 * dti_shape_count(&in[0]) * in[1].dim[in[1].n - 2];
 }
 
 static int64_t last_flops(const void *attributes, const dt_shape *in, int n)
 {
     (void)attributes;
     (void)n;
-    return in[1].n < 1 ? 0 : 2 * elements(&in[0]) * in[1].dim[in[1].n - 1];
+    return in[1].n < 1 ? 0 : 2 * dti_shape_count(&in[0]) * in[1].dim[in[1].n - 1];
 }
 
 /* Rows are reduced: their dims are letters of both operands, a, b, c.. before n and k. */

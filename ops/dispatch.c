@@ -12,11 +12,33 @@
 #include "ops/gradient.h"
 #include "ops/pull.h"
 #include "redistribute/plan.h"
-#include "tensor/tensor.h"
 
-typedef struct dispatch_state { dti_table calls; } dispatch_state;
+/* Attributes and shapes may be new in every step, so what is remembered has an end: when there are many calls those
+ * that were not asked for since there were as many before are forgotten. */
+typedef struct dispatch_state { dti_table calls, before; } dispatch_state;
 
-static void state_fini(void *state) { dti_table_fini(&((dispatch_state *)state)->calls); }
+typedef struct remembered { dti_dispatch dispatch; dti_rule rule; unsigned char key[]; } remembered;
+
+static void destroy(dti_origin *origin)
+{
+    dti_dispatch *d = (dti_dispatch *)(void *)origin;
+    free(d->explained);
+    free(d->whole);
+    free(d->map);
+    free(d);
+}
+
+static void forget(dti_table *calls)
+{
+    for (size_t i = 0; i < calls->capacity; i++) dti_dispatch_release(calls->slots[i].value);
+    dti_table_fini(calls);
+}
+
+static void state_fini(void *state)
+{
+    forget(&((dispatch_state *)state)->calls);
+    forget(&((dispatch_state *)state)->before);
+}
 
 static dispatch_state *state_get(dt_context *ctx)
 {
@@ -32,11 +54,11 @@ static uint64_t hash_of(const dt_op *op, const dt_spec *const *in, int n, const 
     return attributes->bytes ? dti_hash(attributes->key, attributes->bytes, hash) : hash;
 }
 
-static const dti_dispatch *recall(const dispatch_state *state, uint64_t hash, const dt_op *op,
-                                  const dt_spec *const *in, int n, const dti_attributes *attributes)
+static dti_dispatch *recall(const dti_table *calls, uint64_t hash, const dt_op *op, const dt_spec *const *in, int n,
+                            const dti_attributes *attributes)
 {
-    const dti_dispatch *d;
-    for (size_t at = dti_table_first(&state->calls, hash); (d = dti_table_value(&state->calls, hash, &at)) != NULL;)
+    dti_dispatch *d;
+    for (size_t at = dti_table_first(calls, hash); (d = dti_table_value(calls, hash, &at)) != NULL;)
         if (d->op == op && d->n == n && memcmp(d->in, in, (size_t)n * sizeof *in) == 0
             && d->key_bytes == attributes->bytes && memcmp(d->key, attributes->key, attributes->bytes) == 0) return d;
     return NULL;
@@ -63,15 +85,14 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
 }
 
 /* "tp:R,*" for the mesh dims in a mask. */
-static const char *whole_text(dt_context *ctx, const dt_mesh *mesh, uint32_t dims)
+typedef struct broken { const dt_mesh *mesh; uint32_t dims; } broken;
+
+static void put_whole(dti_pen *pen, const void *arg)
 {
-    char text[DT_MAX_MESH_DIMS * 64] = "";
-    dti_pen pen = { text, sizeof text, 0 };
-    for (int m = 0; m < mesh->dim_count; m++)
-        if (dims >> m & 1) dti_put(&pen, "%s:R,", mesh->dims[m].name);
-    dti_put(&pen, "*");
-    char *kept = dti_context_take(ctx, pen.at + 1);
-    return kept ? memcpy(kept, text, pen.at) : NULL;
+    const broken *b = arg;
+    for (int m = 0; m < b->mesh->dim_count; m++)
+        if (b->dims >> m & 1) dti_put(pen, "%s:R,", b->mesh->dims[m].name);
+    dti_put(pen, "*");
 }
 
 /* What propagation needs is large and short-lived. */
@@ -81,10 +102,9 @@ typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 static bool set_pulls(dt_context *ctx, dti_dispatch *d, const dt_index_map *map)
 {
     if (!map->part_count) return true;
-    dt_index_map *kept = dti_context_take(ctx, sizeof *kept);
-    if (!kept || !dti_map_check(ctx, map, d)) return false;
-    *kept = *map;
-    d->map = kept;
+    d->map = malloc(sizeof *d->map);
+    if (!d->map || !dti_map_check(ctx, map, d)) return false;
+    *d->map = *map;
     for (int r = 0; r < d->result_count && dti_pulls(map, d); r++)
         if (!(d->pull[r] = dti_pull_plan(map, d, r))) return false;
     return true;
@@ -96,52 +116,95 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     if (!dti_row_ask(ctx, op, in, n, attributes, &w->asking)) return NULL;
     if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
     const dti_answer *answer = &w->propagation.answer[0];
-    dti_dispatch *d = dti_context_take(ctx, sizeof *d);
-    unsigned char *key = dti_context_take(ctx, attributes->bytes + 1);
-    dti_rule *rule = dti_context_take(ctx, sizeof *rule);
-    if (!d || !key || !rule) return NULL;
-    *rule = w->asking.rule;
-    memcpy(key, attributes->key, attributes->bytes);
-    *d = (dti_dispatch){ .op = op, .rule = rule, .n = n, .result_count = rule->result_count, .key = key,
-                         .key_bytes = attributes->bytes, .number_dims = answer->number_dims };
-    if (answer->broken_dims && !(d->whole = whole_text(ctx, w->propagation.mesh, answer->broken_dims))) return NULL;
+    remembered *made = malloc(sizeof *made + 2 * attributes->bytes);
+    if (!made) return NULL;
+    dti_dispatch *d = &made->dispatch;
+    made->rule = w->asking.rule;
+    memcpy(made->key, attributes->key, attributes->bytes);
+    memcpy(made->key + attributes->bytes, attributes->values, attributes->bytes);
+    *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
+                         .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
+                         .values = made->key + attributes->bytes, .number_dims = answer->number_dims };
+    if (answer->broken_dims
+        && !(d->whole = dti_written(put_whole, &(broken){ w->propagation.mesh, answer->broken_dims }))) {
+        dti_dispatch_release(d);
+        return NULL;
+    }
     for (int i = 0; i < n; i++) {
         d->in[i] = in[i];
         d->via[i] = d->used[i] = answer->used[i];
         if (d->in[i] == d->used[i]) continue;
         d->moved |= UINT32_C(1) << i;
-        if (!(d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) return NULL;
+        if ((d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) continue;
+        dti_dispatch_release(d);
+        return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    return set_pulls(ctx, d, &w->asking.derived.map) ? d : NULL;
+    if (set_pulls(ctx, d, &w->asking.derived.map)) return d;
+    dti_dispatch_release(d);
+    return NULL;
 }
 
-const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
-                                     const dti_attributes *attributes)
+static dti_dispatch *make(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                          const dti_attributes *attributes)
+{
+    work *w = malloc(sizeof *w);
+    dti_dispatch *d = w ? new_dispatch(ctx, op, in, n, attributes, w) : NULL;
+    if (!d && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head);
+    free(w);
+    return d;
+}
+
+/* Takes the reference, also on failure. */
+static dti_dispatch *remember(dt_context *ctx, dispatch_state *state, uint64_t hash, dti_dispatch *d)
+{
+    if (state->calls.count == DTI_REMEMBERED / 2) {
+        forget(&state->before);
+        state->before = state->calls;
+        state->calls = (dti_table){ 0 };
+    }
+    if (dti_table_add(&state->calls, hash, d)) return d;
+    dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", d->op->head);
+    dti_dispatch_release(d);
+    return NULL;
+}
+
+dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                               const dti_attributes *attributes)
 {
     dispatch_state *state = state_get(ctx);
     if (!state) return NULL;
     uint64_t hash = hash_of(op, in, n, attributes);
-    const dti_dispatch *found = recall(state, hash, op, in, n, attributes);
-    if (found) return found;
-    work *w = malloc(sizeof *w);
-    dti_dispatch *made = w ? new_dispatch(ctx, op, in, n, attributes, w) : NULL;
-    bool kept = made && dti_table_add(&state->calls, hash, made);
-    if (!kept && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head);
-    free(w);
-    return kept ? made : NULL;
+    dti_dispatch *d = recall(&state->calls, hash, op, in, n, attributes);
+    if (d) return d;
+    d = recall(&state->before, hash, op, in, n, attributes);
+    d = d ? dti_dispatch_hold(d) : make(ctx, op, in, n, attributes);
+    return d ? remember(ctx, state, hash, d) : NULL;
+}
+
+int dti_dispatch_count(dt_context *ctx)
+{
+    const dispatch_state *state = state_get(ctx);
+    return state ? (int)(state->calls.count + state->before.count) : 0;
 }
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
-static int64_t plan_bytes(const dt_spec *from, const dt_spec *to)
+static const dt_plan *plan_of(const dt_spec *from, const dt_spec *to)
 {
-    return from == to ? 0 : dt_plan_price(dt_plan_create(from, to, DT_PLAN_TIME)).total;
+    return from == to ? NULL : dt_plan_create(from, to, DT_PLAN_TIME);
 }
 
 static int64_t moved_bytes(const dti_dispatch *d, int i)
 {
-    return plan_bytes(d->in[i], d->via[i]) + plan_bytes(d->via[i], d->used[i]);
+    return dt_plan_price(plan_of(d->in[i], d->via[i])).total + dt_plan_price(plan_of(d->via[i], d->used[i])).total;
+}
+
+static bool moves_any(const dt_plan *plan) { return plan && dti_plan_moves((dt_plan *)(uintptr_t)plan); }
+
+static bool moves_operand(const dti_dispatch *d, int i)
+{
+    return moves_any(plan_of(d->in[i], d->via[i])) || moves_any(plan_of(d->via[i], d->used[i]));
 }
 
 /* In a strict scope what would have to move is an error, which says what would do. */
@@ -169,7 +232,7 @@ static void count_implied(dt_context *ctx, const dti_dispatch *d)
     dt_mesh *mesh = d->result[0]->mesh;
     dt_counters *counters = dti_mesh_counting(mesh);
     for (int i = 0; i < d->n && counters; i++)
-        if ((d->moved >> i & 1) && moved_bytes(d, i)) counters[mesh->dim_count].implied++;
+        if ((d->moved >> i & 1) && moves_operand(d, i)) counters[mesh->dim_count].implied++;
     (void)ctx;
 }
 
@@ -341,12 +404,13 @@ static bool check_count(dt_context *ctx, const dti_dispatch *d, int count)
 }
 
 /* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. */
-static bool make_results(const dti_dispatch *d, dti_storage **y, dt_tensor **out)
+static bool make_results(dti_dispatch *d, dti_storage **y, dt_tensor **out)
 {
     bool made = true;
     for (int r = 0; r < d->result_count; r++) {
         out[r] = made ? dti_tensor_new(d->result[r], y[r]) : NULL;
         if (!made) dti_storage_release(y[r]);
+        if (out[r]) out[r]->origin = dti_origin_hold(&d->origin);
         y[r] = NULL;
         made &= out[r] != NULL;
     }
@@ -361,18 +425,22 @@ static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n,
     dti_storage *y[DT_MAX_RESULTS] = { NULL };
     dti_attributes attributes;
     dt_shape scalar = DT_SCALAR;
-    const dti_dispatch *d = NULL;
+    dti_dispatch *d = NULL;
     for (int i = 0; i < n; i++) {
         x[i] = in[i];
         specs[i] = in[i] ? in[i]->spec : NULL;
     }
     bool found = check_operands(ctx, op, in, n)
         && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL && check_count(ctx, d, count);
-    if (found && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y))
-        return make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
-    for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
-    return false;
+        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL;
+    if (!found) return false;
+    dti_dispatch_hold(d);                                              /* what it is made of are calls, too        */
+    bool done = check_count(ctx, d, count) && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y);
+    if (done) done = make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
+    else
+        for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
+    dti_dispatch_release(d);
+    return done;
 }
 
 dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,

@@ -6,18 +6,24 @@
 #define DTI_OPS_DISPATCH_H
 
 #include "ops/row.h"
+#include "tensor/tensor.h"
+
+/* Calls remembered at most: those of the last DTI_REMEMBERED / 2 or more different ones are. */
+enum { DTI_REMEMBERED = 4096 };
 
 typedef struct dti_dispatch {
+    dti_origin origin;                 /* first: of the tensors that the call made                                 */
     const dt_op *op;
     const dti_rule *rule;
     int n, result_count;               /* results: kept ones among them                                            */
     uint32_t moved;                    /* bit i: operand i is used on another spec                                 */
     uint32_t number_dims;              /* as in dti_answer                                                         */
-    const char *whole;                 /* as in dt_decomposition; NULL: the kernel does it                         */
+    char *whole;                       /* as in dt_decomposition; NULL: the kernel does it                         */
     size_t key_bytes;
-    const unsigned char *key;
+    const unsigned char *key, *values; /* values: of the first such call's attributes                              */
+    char *explained;                   /* as text; NULL: nobody asked                                              */
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
-    const dt_index_map *map;           /* of the row, for this call; NULL: none                                    */
+    dt_index_map *map;                 /* of the row, for this call; NULL: none                                    */
     const struct dt_plan *pull[DT_MAX_RESULTS]; /* of results, where the map's dim is split; NULL: the kernel's    */
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
@@ -26,8 +32,24 @@ typedef struct dti_dispatch {
  * before. used itself, where one redistribution leads to it. NULL and the error when memory ran out. */
 const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used);
 
-/* What is remembered for a call, or made now. NULL and the error: see dt_apply. */
-const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
-                                     const dti_attributes *attributes);
+/* What is remembered for a call, or made now; it is there until the next question, for those who hold it until they
+ * release it. NULL and the error: see dt_apply. */
+dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
+                               const dti_attributes *attributes);
+static inline dti_dispatch *dti_dispatch_hold(dti_dispatch *d)
+{
+    dti_origin_hold(&d->origin);
+    return d;
+}
+
+static inline void dti_dispatch_release(dti_dispatch *d)
+{
+    if (d) dti_origin_release(&d->origin);
+}
+
+/* Why the calls that an origin stands for take what they take (explain.h); lives as long as it. NULL: the error. */
+const char *dti_dispatch_explained(dt_context *ctx, dti_origin *origin);
+/* How many calls are remembered. */
+int dti_dispatch_count(dt_context *ctx);
 
 #endif

@@ -4,16 +4,18 @@
  * here its results are summed over dims that were stretched, and brought back to where the operand was split. */
 #include "ops/gradient.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <dtensor/ops.h>
 
+#include "core/shape.h"
+
 typedef struct op_state {
-    const dti_dispatch *dispatch;
-    dti_attributes attributes;
+    dti_dispatch *dispatch;
     dt_tensor *in[DT_MAX_OPERANDS], *out[DT_MAX_RESULTS];
     const dt_spec *again[DT_MAX_OPERANDS]; /* the operand is a copy of in on this spec, to be made again; NULL: is in */
+    _Alignas(16) unsigned char attributes[DT_MAX_ATTRIBUTE_BYTES]; /* of the dispatch's row: as many as it has     */
 } op_state;
 
 /* ---- what is saved ----------------------------------------------------------------------------------------------- */
@@ -52,21 +54,17 @@ static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_t
 static void release(dti_node *node)
 {
     op_state *s = node->state;
-    for (int i = 0; s && i < DT_MAX_OPERANDS; i++) {
+    for (int i = 0; i < s->dispatch->n; i++) {
         if (s->again[i]) dti_tensor_need_no_more(s->in[i]);
         dti_tensor_destroy(s->in[i]);
     }
-    for (int r = 0; s && r < DT_MAX_RESULTS; r++) dti_tensor_destroy(s->out[r]);
-    free(s);
+    for (int r = 0; r < s->dispatch->result_count; r++) dti_tensor_destroy(s->out[r]);
+    dti_dispatch_release(s->dispatch);
+    dti_context_give(node->ctx, s, sizeof *s);
     node->state = NULL;
 }
 
 /* ---- the way back ------------------------------------------------------------------------------------------------ */
-
-static bool same_shape(const dt_shape *a, const dt_shape *b)
-{
-    return a->n == b->n && memcmp(a->dim, b->dim, (size_t)a->n * sizeof a->dim[0]) == 0;
-}
 
 /* Sum over leading dims that the operand lacks, then over those where it has one element. */
 static dt_tensor *unstretched(dt_tensor *grad, const dt_shape *shape)
@@ -83,7 +81,7 @@ static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
 {
     const dt_spec *in = d->in[i];
     dt_tensor *g = unstretched(*grad, &in->shape);
-    if (g && (!same_shape(&g->spec->shape, &in->shape) || dt_spec_dtype(g->spec) != dt_spec_dtype(in))) {
+    if (g && (!dti_shape_same(&g->spec->shape, &in->shape) || dt_spec_dtype(g->spec) != dt_spec_dtype(in))) {
         dti_fail(g->ctx, DT_ERR_STATE, "%s: the gradient of %s %s is %s", dti_rule_op(d->rule), in->text,
                  dti_rule_name(d->rule, i), g->spec->text);
         return false;
@@ -96,7 +94,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
 {
     op_state *s = node->state;
     const dti_dispatch *d = s->dispatch;
-    dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes.values, .in_count = d->n,
+    dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes, .in_count = d->n,
                       .out_count = d->result_count };
     for (int i = 0; i < d->n; i++) {
         g.in[i] = s->again[i] ? dti_tensor_copy(s->in[i], s->again[i]) : s->in[i];
@@ -130,17 +128,18 @@ static bool any_float(const dti_dispatch *d)
     return false;
 }
 
-bool dti_op_record(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *in,
+bool dti_op_record(dt_context *ctx, dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *in,
                    dt_tensor *const *used, dt_tensor *const *out)
 {
     if (!ctx->recorder || !dti_tape_records(in, d->n)) return true;
     if (!d->op->gradient && !any_float(d)) return true;
     if (!d->op->gradient)
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no gradient; see dt_detach", d->op->head), false;
-    op_state *s = calloc(1, sizeof *s);
-    if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to record it", d->op->head), false;
-    s->dispatch = d;
-    s->attributes = *attributes;
+    op_state *s = dti_context_borrow(ctx, sizeof *s);
+    if (!s) return false;
+    memset(s, 0, offsetof(op_state, attributes));
+    s->dispatch = dti_dispatch_hold(d);
+    memcpy(s->attributes, attributes->values, attributes->bytes);
     save(s, in, used, out);
     return dti_tape_record(ctx, &op_class, s, in, d->n, out, d->result_count);
 }

@@ -87,11 +87,16 @@ dt_status dti_grad_dropout(dt_gradient *g);
 dt_status dti_grad_rope(dt_gradient *g);
 dt_status dti_grad_attention(dt_gradient *g);
 
+/* ---- cross-entropy (cross_entropy.c) ----------------------------------------------------------------------------- */
+
+dt_status dti_grad_cross_entropy(dt_gradient *g);
+
 /* ---- products (matmul_gradient.c) -------------------------------------------------------------------------------- */
 
 dt_status dti_grad_matmul(dt_gradient *g);
 dt_status dti_grad_linear(dt_gradient *g);
 dt_status dti_grad_addmm(dt_gradient *g);
+dt_status dti_grad_einsum(dt_gradient *g); /* in einsum.c                                                          */
 
 /* ---- ops of their own (derivatives.c) ---------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  *
  * Gradients of picking: what was picked gets, added up, what came of it. Sums begin from zeros that lie as the operand
  * does, so that each rank makes its own part. */
+#include "core/shape.h"
 #include "ops/gradients.h"
 #include "tensor/tensor.h"
 
@@ -41,18 +42,15 @@ dt_status dti_grad_scatter_add(dt_gradient *g)
     return DT_OK;
 }
 
-/* Rows of numbers of any dims; they are picked one dim at a time. */
+/* Slices are picked by a list of ids; where these have several dims, or none, so has what was picked. */
 dt_status dti_grad_index_add(dt_gradient *g)
 {
+    dt_shape ids = g->in_shape[1];
     g->in_grad[0] = g->out_grad[0];
     if (!g->wanted[2]) return DT_OK;
-    if (dt_spec_shape(dt_tensor_spec(g->in[1])).n == 1) {
-        g->in_grad[2] = dt_index_select(g->out_grad[0], dim_of(g), g->in[1]);
-        return DT_OK;
-    }
-    if (dim_of(g) == 0 && g->in_shape[0].n == 2) {
-        g->in_grad[2] = dt_embedding(g->out_grad[0], g->in[1]);
-        return DT_OK;
-    }
-    return dt_context_fail(g->ctx, DT_ERR_UNAVAILABLE, "index_add: no gradient of y for ids of several dims");
+    dt_tensor *list = ids.n == 1 ? g->in[1] : dt_reshape(g->in[1], DT_SHAPE(dti_shape_count(&ids)));
+    dt_tensor *slices = dt_index_select(g->out_grad[0], dim_of(g), list);
+    if (ids.n == 0) slices = dt_squeeze(slices, dim_of(g));
+    g->in_grad[2] = ids.n > 1 ? dt_unflatten(slices, dim_of(g), ids) : slices;
+    return DT_OK;
 }

@@ -46,12 +46,14 @@ static const dt_op log_softmax = {
 /* ---- over the trailing dims that w has --------------------------------------------------------------------------- */
 
 /* A rule of the trailing letters: "... a! b!, a! b! -> ... a! b! | ..." for two. */
-static dt_status write_trailing(dt_context *ctx, const char *op, const dt_shape *shapes, const char *format,
-                                dt_derived *out)
+static dt_status write_trailing(dt_context *ctx, const char *op, const dti_norm *norm, const dt_shape *shapes,
+                                const char *format, dt_derived *out)
 {
     char letters[4 * DT_MAX_DIMS] = "";
     dti_pen pen = { letters, sizeof letters, 0 };
     int dims = shapes[1].n;
+    if (!(norm->eps >= 0))
+        return dt_context_fail(ctx, DT_ERR_ARG, "%s: expected an eps of at least 0, got %g", op, norm->eps);
     if (dims < 1 || dims > shapes[0].n)
         return dt_context_fail(ctx, DT_ERR_SHAPE, "%s: expected 1 .. %d dims for w, as x has, got %d", op, shapes[0].n,
                                dims);
@@ -64,17 +66,15 @@ static dt_status write_trailing(dt_context *ctx, const char *op, const dt_shape 
 static dt_status derive_rms_norm(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
                                  dt_derived *out)
 {
-    (void)attributes;
     (void)n;
-    return write_trailing(ctx, "rms_norm", shapes, "... #, # -> ... # | ...", out);
+    return write_trailing(ctx, "rms_norm", attributes, shapes, "... #, # -> ... # | ...", out);
 }
 
 static dt_status derive_layer_norm(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
                                    dt_derived *out)
 {
-    (void)attributes;
     (void)n;
-    return write_trailing(ctx, "layer_norm", shapes, "... #, #, #? -> ... # | ..., ...", out);
+    return write_trailing(ctx, "layer_norm", attributes, shapes, "... #, #, #? -> ... # | ..., ...", out);
 }
 
 static const dt_attribute epsilon[] = { { "eps", DT_ATTRIBUTE_NUMBER, offsetof(dti_norm, eps) } };

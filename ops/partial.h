@@ -28,8 +28,6 @@
 
 #include "ops/bind.h"
 
-typedef enum dti_place_kind { DTI_PLACE_R = 0, DTI_PLACE_S, DTI_PLACE_P } dti_place_kind;
-
 typedef struct dti_place {             /* of one tensor along the mesh dim; all zero: R                            */
     int8_t what;                       /* a dti_place_kind                                                         */
     int8_t kind;                       /* of P: a dti_partial                                                      */

@@ -76,11 +76,12 @@ static bool find_mesh(search *s)
     return s->mesh != NULL;
 }
 
-static bool bind(search *s)
+/* Forms: of operands that are bound as if a dim were cut otherwise; NULL: none is. */
+static bool bind(search *s, const dti_form *const *forms)
 {
     dti_rule_call call = { .batch = s->ask->batch, .sizes = s->ask->sizes, .size_count = s->ask->size_count };
     for (int i = 0; i < s->rule->operand_count; i++)
-        call.operand[i] = s->ask->operand[i] ? &s->ask->operand[i]->form : NULL;
+        call.operand[i] = forms && forms[i] ? forms[i] : s->ask->operand[i] ? &s->ask->operand[i]->form : NULL;
     return dti_rule_bind(s->ctx, s->rule, &call, &s->out->bound);
 }
 
@@ -312,20 +313,20 @@ static int64_t pieces(const search *s, int m, dti_place place)
  * what it is to hold and does not. */
 static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *messages)
 {
-    int64_t part = s->elements[i], held = s->elements[i], kept = 1, summed = 1;
+    int64_t parts = 1, holders = 1, kept = 1, summed = 1;
     for (int m = 0; m < s->mesh->dim_count; m++) {
         dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
         int64_t size = s->mesh->dims[m].size;
-        if (given.what == DTI_PLACE_S) held /= pieces(s, m, given);
-        if (used.what == DTI_PLACE_S) part /= pieces(s, m, used);
+        if (given.what == DTI_PLACE_S) holders *= pieces(s, m, given);
+        if (used.what == DTI_PLACE_S) parts *= pieces(s, m, used);
         if (given.what == DTI_PLACE_R || same_place(given, used)) continue;
         if (given.what == DTI_PLACE_P) summed *= size;
         if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) kept *= size;
         *messages += size - 1;
         if (s->link[m] < *slowest) *slowest = s->link[m];
     }
-    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype);
-    return (held / summed * (summed - 1) + part - part / kept) * bytes;
+    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype), part = s->elements[i] / parts;
+    return (s->elements[i] / (holders * summed) * (summed - 1) + part - part / kept) * bytes;
 }
 
 /* Does a mesh dim split a dim that goes through an index map? */
@@ -472,15 +473,15 @@ static assignment price(const search *s)
     return a;
 }
 
-/* The assignment at hand among the best, behind those that cost as much. */
+/* The assignment at hand among the best, behind those that cost as much. Most are too dear: whether all of it agrees is
+ * asked of the rest. */
 static void consider(search *s)
 {
     uint64_t whole;
-    if (!splits_agree(s, &whole) || !partials_agree(s)) return;
     assignment a = price(s);
     int at = s->best_count;
     while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
-    if (at == s->wanted) return;
+    if (at == s->wanted || !splits_agree(s, &whole) || !partials_agree(s)) return;
     if (s->best_count < s->wanted) s->best_count++;
     for (int k = s->best_count - 1; k > at; k--) s->best[k] = s->best[k - 1];
     s->best[at] = a;
@@ -691,6 +692,75 @@ static bool search_all(search *s)
     return true;
 }
 
+/* ---- operands that are cut in ways without a refinement ---------------------------------------------------------- */
+
+static uint32_t clashing(const dti_bound *bound)
+{
+    uint32_t operands = 0;
+    for (int l = 0; l < bound->letter_count; l++) operands |= bound->letter[l].clash;
+    return operands;
+}
+
+/* An operand's form with dims unsplit in which it clashes. */
+static void unsplit(const search *s, const dti_bound *bound, int operand, dti_form *form)
+{
+    const dti_form *given = &s->ask->operand[operand]->form;
+    dti_bound_dims dims;
+    dti_bound_operand(s->rule, bound, operand, 0, &dims);
+    memset(form, 0, sizeof *form);
+    form->dtype = given->dtype;
+    for (int d = 0; d < given->dim_count; d++) {
+        bool clashes = false;
+        int at = form->factor_first[d];
+        for (int f = dims.form.factor_first[d]; f < dims.form.factor_first[d + 1]; f++)
+            clashes |= dims.factor[f] >= 0
+                && (bound->letter[bound->factor[dims.factor[f]].letter].clash >> operand & 1);
+        if (clashes) form->size[at++] = dti_form_dim(given, d);
+        for (int f = given->factor_first[d]; f < given->factor_first[d + 1] && !clashes; f++)
+            form->size[at++] = given->size[f];
+        form->factor_first[++form->dim_count] = at;
+    }
+}
+
+/* Search again, one of those that clash as it is, the others unsplit. */
+static bool keep_one(search *s, const dti_bound *bound, uint32_t clash, int kept)
+{
+    dti_form form[DTI_MAX_OPERANDS];
+    const dti_form *forms[DTI_MAX_OPERANDS] = { NULL };
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        if (!(clash >> i & 1) || i == kept) continue;
+        unsplit(s, bound, i, &form[i]);
+        forms[i] = &form[i];
+    }
+    memset(s->given, 0, sizeof s->given);
+    s->best_count = 0;
+    s->touched = 0;
+    return bind(s, forms) && search_all(s);
+}
+
+/* The letter as one factor moves all of them: it may be cheaper to move all but one. */
+static bool settle_clashes(search *s)
+{
+    dti_propagation *taken = s->out, *other;
+    uint32_t clash = clashing(&taken->bound);
+    dti_bound bound = taken->bound;
+    assignment best = s->best[0];
+    bool found = true;
+    if (!clash) return true;
+    if (!(other = malloc(sizeof *other))) return dti_fail(s->ctx, DT_ERR_MEMORY, "no memory to propagate"), false;
+    other->mesh = taken->mesh;
+    s->out = other;
+    for (int i = 0; i < s->rule->operand_count && found; i++) {
+        if (!(clash >> i & 1)) continue;
+        found = keep_one(s, &bound, clash, i);
+        if (!found || !is_better(&s->best[0], &best)) continue;
+        best = s->best[0];
+        *taken = *other;
+    }
+    free(other);
+    return found;
+}
+
 bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)
 {
     search *s = malloc(sizeof *s);
@@ -702,7 +772,7 @@ bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagat
     s->rule = ask->rule;
     s->out = out;
     s->wanted = wanted;
-    bool found = find_mesh(s) && bind(s) && search_all(s);
+    bool found = find_mesh(s) && bind(s, NULL) && search_all(s) && settle_clashes(s);
     free(s);
     return found;
 }

@@ -15,6 +15,8 @@
  *  - Where that are more than MAX_TRIED assignments, dims are settled one after the other, each by the best it finds.
  * Several mesh dims that split one factor do it in the order in which an operand, the first that has two of them there,
  * is split; behind them those that split an operand there, the rest in the mesh's order.
+ * Where operands are cut in ways that have no refinement (bind.h, clash), all are taken as one factor there, or one as
+ * it is and the others unsplit, whatever costs least.
  * Where two letters are one dim of an operand, (n d), a mesh dim that splits the dim splits n if its pieces are equal:
  * the cuts are the same. Kinds of P that do not mix are not made in one result. */
 #ifndef DTI_OPS_PROPAGATE_H

@@ -20,7 +20,9 @@ static bool read_dim(dt_context *ctx, const dt_op *op, const dt_attribute *a, co
         if (*dim < 0) *dim += first->n;
         return true;
     }
-    dti_fail(ctx, DT_ERR_ARG, "%s: expected %s in %d .. %d, got %d", op->head, a->name, -first->n, first->n - 1, *dim);
+    if (first->n == 0) dti_fail(ctx, DT_ERR_ARG, "%s: a scalar has no dims, got %s %d", op->head, a->name, *dim);
+    else dti_fail(ctx, DT_ERR_ARG, "%s: expected %s in %d .. %d, got %d", op->head, a->name, -first->n, first->n - 1,
+                  *dim);
     return false;
 }
 
@@ -44,6 +46,21 @@ static bool read_dims(dt_context *ctx, const dt_op *op, const dt_attribute *a, c
     return true;
 }
 
+/* Numbers behind the last are 0: calls are remembered by these bytes. */
+static bool read_list(dt_context *ctx, const dt_op *op, const dt_attribute *a, dt_shape *list)
+{
+    bool sizes = a->kind == DT_ATTRIBUTE_SHAPE;
+    if (list->n < 0 || list->n > DT_MAX_DIMS)
+        return dti_fail(ctx, sizes ? DT_ERR_SHAPE : DT_ERR_ARG, "%s: expected 0 .. %d numbers for %s, got %d", op->head,
+                        DT_MAX_DIMS, a->name, list->n), false;
+    for (int i = 0; sizes && i < list->n; i++)
+        if (list->dim[i] < -1)
+            return dti_fail(ctx, DT_ERR_SHAPE, "%s: expected sizes or -1 for %s, got %lld", op->head, a->name,
+                            (long long)list->dim[i]), false;
+    memset(list->dim + list->n, 0, (size_t)(DT_MAX_DIMS - list->n) * sizeof list->dim[0]);
+    return true;
+}
+
 /* Its class is all that a rule may know of a number: its sign; 2 where it has none. */
 static void classify(unsigned char *key)
 {
@@ -51,6 +68,15 @@ static void classify(unsigned char *key)
     memcpy(&number, key, sizeof number);
     class = isnan(number) ? 2 : (number > 0) - (number < 0);
     memcpy(key, &class, sizeof class);
+}
+
+/* Nothing behind its end: calls are remembered by these bytes. */
+static bool read_text(dt_context *ctx, const dt_op *op, const dt_attribute *a, char *text)
+{
+    size_t n = strnlen(text, DT_MAX_TEXT);
+    if (n < DT_MAX_TEXT) return memset(text + n, 0, DT_MAX_TEXT - n), true;
+    dti_fail(ctx, DT_ERR_ARG, "%s: expected at most %d characters of %s", op->head, DT_MAX_TEXT - 1, a->name);
+    return false;
 }
 
 static bool read_attribute(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first,
@@ -65,6 +91,15 @@ static bool read_attribute(dt_context *ctx, const dt_op *op, const dt_attribute 
     case DT_ATTRIBUTE_DIMS:
         if (!read_dims(ctx, op, a, first, value)) return false;
         memcpy(key, value, sizeof(dt_dims));
+        return true;
+    case DT_ATTRIBUTE_TEXT:
+        if (!read_text(ctx, op, a, value)) return false;
+        memcpy(key, value, DT_MAX_TEXT);
+        return true;
+    case DT_ATTRIBUTE_SHAPE:
+    case DT_ATTRIBUTE_LIST:
+        if (!read_list(ctx, op, a, value)) return false;
+        memcpy(key, value, sizeof(dt_shape));
         return true;
     case DT_ATTRIBUTE_NUMBER: classify(key); return true;
     default: return true;
@@ -81,6 +116,7 @@ static bool check_attribute(dt_context *ctx, const dt_op *op, const dt_attribute
         [DT_ATTRIBUTE_NUMBER] = { sizeof(double), _Alignof(double) },
         [DT_ATTRIBUTE_DTYPE] = { sizeof(dt_dtype), _Alignof(dt_dtype) },
         [DT_ATTRIBUTE_SHAPE] = { sizeof(dt_shape), _Alignof(dt_shape) },
+        [DT_ATTRIBUTE_LIST] = { sizeof(dt_shape), _Alignof(dt_shape) }, [DT_ATTRIBUTE_TEXT] = { DT_MAX_TEXT, 1 },
     };
     if (!a->name || (unsigned)a->kind >= DT_ATTRIBUTE_KIND_COUNT)
         return dti_fail(ctx, DT_ERR_ARG, "%s: an attribute without a name, or of no DT_ATTRIBUTE_* kind", op->head),
@@ -118,6 +154,38 @@ bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, c
     for (int i = 0; i < op->attribute_count; i++)
         if (!read_attribute(ctx, op, &op->attributes[i], first, out)) return false;
     return true;
+}
+
+static void put_number(dti_pen *pen, double number, bool by_sign)
+{
+    if (!by_sign) dti_put(pen, "=%g", number);
+    else dti_put(pen, "%s", isnan(number) ? "=nan" : number < 0 ? "<0" : number > 0 ? ">0" : "=0");
+}
+
+static void put_numbers(dti_pen *pen, const dt_shape *list)
+{
+    dti_put(pen, "=");
+    for (int i = 0; i < list->n; i++) dti_put(pen, "%s%lld", i ? "," : "", (long long)list->dim[i]);
+}
+
+void dti_put_attribute(dti_pen *pen, const dt_attribute *a, const void *values, bool by_sign)
+{
+    const void *at = (const char *)values + a->offset;
+    const dt_dims *dims = at;
+    dti_put(pen, "%s", a->name);
+    switch (a->kind) {
+    case DT_ATTRIBUTE_INT: dti_put(pen, "=%lld", (long long)*(const int64_t *)at); break;
+    case DT_ATTRIBUTE_DIM: dti_put(pen, "=%d", *(const int *)at); break;
+    case DT_ATTRIBUTE_BOOL: dti_put(pen, "=%s", *(const bool *)at ? "true" : "false"); break;
+    case DT_ATTRIBUTE_NUMBER: put_number(pen, *(const double *)at, by_sign); break;
+    case DT_ATTRIBUTE_DTYPE: dti_put(pen, "=%s", dt_dtype_text(*(const dt_dtype *)at)); break;
+    case DT_ATTRIBUTE_TEXT: dti_put(pen, "=%s", (const char *)at); break;
+    case DT_ATTRIBUTE_DIMS:
+        dti_put(pen, "=%s", dims->n ? "" : "all");
+        for (int i = 0; i < dims->n; i++) dti_put(pen, "%s%d", i ? "," : "", dims->dim[i]);
+        break;
+    default: put_numbers(pen, at); break;
+    }
 }
 
 /* ---- dtypes ------------------------------------------------------------------------------------------------------ */

@@ -23,6 +23,8 @@ bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, c
 
 /* The head for a call of n operands: "cat(x0, x1)" for "cat(x...)"; *text* is room for it. */
 const char *dti_row_head(const dt_op *op, int n, char *text, size_t room);
+/* "dim=1", of the struct's values; by_sign: of a number its sign alone, "value<0". */
+void dti_put_attribute(dti_pen *pen, const dt_attribute *a, const void *values, bool by_sign);
 
 /* The question to propagate for a call; rule goes to *rule, sizes to *sizes, both of the caller. false and the error:
  * the row's texts, operands missing, dtypes that do not mix, shapes that do not fit. */

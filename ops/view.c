@@ -421,9 +421,9 @@ static dt_status derive_expand(dt_context *ctx, const void *attributes, const dt
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static const dt_attribute order[] = { { "order", DT_ATTRIBUTE_SHAPE, 0 } };
+static const dt_attribute order[] = { { "order", DT_ATTRIBUTE_LIST, 0 } };
 static const dt_attribute sizes[] = { { "shape", DT_ATTRIBUTE_SHAPE, 0 } };
-static const dt_attribute new_dims[] = { { "dims", DT_ATTRIBUTE_SHAPE, 0 } };
+static const dt_attribute new_dims[] = { { "dims", DT_ATTRIBUTE_LIST, 0 } };
 static const dt_attribute one_dim[] = { { "dim", DT_ATTRIBUTE_DIM, offsetof(dti_along, dim) } };
 static const dt_attribute two_dims[] = {
     { "first", DT_ATTRIBUTE_DIM, offsetof(dti_two_dims, first) },

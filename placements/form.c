@@ -9,6 +9,20 @@
 
 #include <string.h>
 
+int dti_form_split_by(const dti_form *form, int mesh_dim)
+{
+    for (int f = 0; f < form->factor_first[form->dim_count]; f++)
+        for (int i = form->split_first[f]; i < form->split_first[f + 1]; i++)
+            if (form->split[i] == mesh_dim) return f;
+    return -1;
+}
+
+dti_place_kind dti_form_place(const dti_form *form, int mesh_dim)
+{
+    if (form->partial[mesh_dim]) return DTI_PLACE_P;
+    return dti_form_split_by(form, mesh_dim) < 0 ? DTI_PLACE_R : DTI_PLACE_S;
+}
+
 int dti_form_pieces(const dti_form *form, const dt_mesh *mesh, int factor)
 {
     int pieces = 1;

@@ -9,7 +9,7 @@
 
 void dti_set_fini(dti_set *set)
 {
-    free(set->heap);
+    if (set->capacity) free(set->heap);
     dti_set_init(set);
 }
 
@@ -51,6 +51,17 @@ int64_t dti_set_count(const dti_set *set)
     int64_t count = 0;
     for (int i = 0; i < set->n; i++) count += at[i].hi - at[i].lo;
     return count;
+}
+
+int64_t dti_set_find(const dti_set *set, int64_t index)
+{
+    const dti_interval *at = dti_set_at(set);
+    int64_t before = 0;
+    for (int i = 0; i < set->n; i++) {
+        if (index >= at[i].lo && index < at[i].hi) return before + index - at[i].lo;
+        before += at[i].hi - at[i].lo;
+    }
+    return -1;
 }
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }

@@ -37,6 +37,8 @@ void dti_set_fini(dti_set *set);
 void dti_set_append(dti_set *set, int64_t lo, int64_t hi);
 /* How many indices it has. */
 int64_t dti_set_count(const dti_set *set);
+/* How many of its indices come before one of them; -1: it does not have that one. */
+int64_t dti_set_find(const dti_set *set, int64_t index);
 /* How many indices two sets share. */
 int64_t dti_set_shared(const dti_set *a, const dti_set *b);
 /* out = a and b; out is another set. */

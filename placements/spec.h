@@ -21,6 +21,8 @@ typedef struct dti_form {          /* no padding that is not zeroed: forms are h
     int64_t size[DT_MAX_FACTORS];
 } dti_form;
 
+typedef enum dti_place_kind { DTI_PLACE_R = 0, DTI_PLACE_S, DTI_PLACE_P } dti_place_kind;
+
 struct dt_spec {
     dt_mesh *mesh;
     uint64_t hash;
@@ -35,6 +37,10 @@ struct dt_spec {
 void dti_form_normalize(dti_form *form, const dt_mesh *mesh);
 /* How many pieces the mesh dims of a factor make. */
 int dti_form_pieces(const dti_form *form, const dt_mesh *mesh, int factor);
+/* The factor that a mesh dim splits; -1: none. */
+int dti_form_split_by(const dti_form *form, int mesh_dim);
+/* How a mesh dim places a tensor. */
+dti_place_kind dti_form_place(const dti_form *form, int mesh_dim);
 /* Product of a dim's factors. */
 int64_t dti_form_dim(const dti_form *form, int dim);
 /* Put a dim of another form behind those of this one, with what splits it. */

@@ -245,20 +245,12 @@ static void put_split(dti_pen *pen, const dti_form *form, const dt_mesh *mesh, i
     }
 }
 
-static int factor_split_by(const dti_form *form, int mesh_dim)
-{
-    for (int f = 0; f < form->factor_first[form->dim_count]; f++)
-        for (int i = form->split_first[f]; i < form->split_first[f + 1]; i++)
-            if (form->split[i] == mesh_dim) return f;
-    return -1;
-}
-
 static void put_placements(dti_pen *pen, const dti_form *form, const dt_mesh *mesh)
 {
     bool put_already[DT_MAX_FACTORS] = { false };
     const char *comma = "";
     for (int d = 0; d < mesh->dim_count; d++) {
-        int factor = factor_split_by(form, d);
+        int factor = dti_form_split_by(form, d);
         if (factor >= 0 && !put_already[factor]) {
             put_already[factor] = true;
             put_split(pen, form, mesh, factor, &comma);
@@ -287,12 +279,14 @@ static size_t put_form(dti_pen *pen, const dti_form *form, const dt_mesh *mesh)
 
 const char *dti_form_text(const dti_form *form, const dt_mesh *mesh, const char **placements)
 {
-    dti_pen measure = { NULL, 0, 0 };
-    put_form(&measure, form, mesh);
-    size_t n = measure.at + 2;                                      /* the @ that may be taken back, and the end    */
+    char room[256];
+    dti_pen first = { room, sizeof room, 0 };
+    size_t begin = put_form(&first, form, mesh), n = first.at + 2;  /* the @ that may be taken back, and the end    */
     char *text = dti_context_take(mesh->ctx, n);
     if (!text) return NULL;
-    dti_pen write = { text, n, 0 };
-    *placements = text + put_form(&write, form, mesh);
+    *placements = text + begin;
+    if (n <= sizeof room) return memcpy(text, room, first.at + 1);
+    dti_pen again = { text, n, 0 };
+    put_form(&again, form, mesh);
     return text;
 }

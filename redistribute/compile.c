@@ -572,7 +572,7 @@ static void count_call(dt_mesh *mesh, uint32_t dims, dt_comm_kind kind, int64_t 
 void dti_plan_count(dt_plan *plan)
 {
     dt_context *ctx = plan->target->mesh->ctx;
-    if (!dti_plan_show(ctx, plan)) return;
+    if (!dti_plan_name(plan)) return;
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     for (int i = 0; i < plan->shown_count; i++) {

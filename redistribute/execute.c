@@ -5,7 +5,6 @@
  * read. */
 #include "redistribute/execute.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "redistribute/compile.h"
@@ -43,14 +42,23 @@ static void copy_all(const dti_copies *copies, const dti_storage *source, dti_st
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
+static size_t list_bytes(int n) { return (size_t)n * sizeof(dti_storage *); }
+
+static dti_storage **list_new(dt_context *ctx, int n)
+{
+    dti_storage **list = dti_context_borrow(ctx, list_bytes(n));
+    if (list) memset(list, 0, list_bytes(n));
+    return list;
+}
+
 static void running_free(dti_running *r)
 {
     for (int i = 0; r->sources && i < r->source_count; i++) dti_storage_release(r->sources[i]);
     for (int i = 0; r->between && i < r->plan->step_count; i++) dti_storage_release(r->between[i]);
     dti_storage_release(r->target);
-    free(r->sources);
-    free(r->between);
-    free(r);
+    dti_context_give(r->ctx, r->sources, list_bytes(r->source_count));
+    dti_context_give(r->ctx, r->between, list_bytes(r->plan->step_count));
+    dti_context_give(r->ctx, r, sizeof *r);
 }
 
 static dti_storage *as_dtype(const dti_running *r, dti_storage *source, dt_dtype from, dt_dtype to)
@@ -202,11 +210,9 @@ static bool begin(dti_running *r, dti_storage *const *sources, double fill)
     if (!plan->program) plan->program = dti_program_new(plan);
     if (!plan->program) return false;
     r->source_count = plan->mapped ? plan->step_count : 1;
-    r->sources = calloc((size_t)r->source_count + 1, sizeof *r->sources);
-    r->between = calloc((size_t)plan->step_count + 1, sizeof *r->between);
-    if (!r->sources || !r->between)
-        return dti_fail(r->ctx, DT_ERR_MEMORY, "no memory to carry out %s", plan->target->text), false;
-    if (!take_sources(r, sources)) return false;
+    r->sources = list_new(r->ctx, r->source_count);
+    r->between = list_new(r->ctx, plan->step_count);
+    if (!r->sources || !r->between || !take_sources(r, sources)) return false;
     if (plan->step_count == 0) return true;
     return make_target(r, fill) && start_stage(r);
 }
@@ -214,13 +220,9 @@ static bool begin(dti_running *r, dti_storage *const *sources, double fill)
 dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources, double fill)
 {
     dt_context *ctx = plan->target->mesh->ctx;
-    dti_running *r = calloc(1, sizeof *r);
-    if (!r) {
-        dti_fail(ctx, DT_ERR_MEMORY, "no memory to carry out %s", plan->target->text);
-        return NULL;
-    }
-    r->plan = (dt_plan *)(uintptr_t)plan;
-    r->ctx = ctx;
+    dti_running *r = dti_context_borrow(ctx, sizeof *r);
+    if (!r) return NULL;
+    *r = (dti_running){ .plan = (dt_plan *)(uintptr_t)plan, .ctx = ctx };
     if (begin(r, sources, fill)) return r;
     running_free(r);
     return NULL;

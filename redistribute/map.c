@@ -86,12 +86,7 @@ static void cut_dims(const dt_spec *spec, dti_room *room)
     }
 }
 
-static bool cuts_any(const dt_spec *spec, int mesh_dim)
-{
-    for (int i = 0; i < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; i++)
-        if (spec->form.split[i] == mesh_dim) return true;
-    return false;
-}
+static bool cuts_any(const dt_spec *spec, int mesh_dim) { return dti_form_split_by(&spec->form, mesh_dim) >= 0; }
 
 /* Ranks ask along mesh dims that cut one or the other; those that cut only the target find copies of the source. */
 static void set_asked(const dt_spec *source, const dt_spec *target, dti_step *step)
@@ -145,13 +140,49 @@ static dt_plan *new_plan(dt_context *ctx, const dt_spec *target, const dti_part 
     return plan->topology ? plan : NULL;
 }
 
+/* ---- recalled ---------------------------------------------------------------------------------------------------- */
+
+typedef struct asked { const dt_spec *target; const dti_part *parts; int n; } asked;
+
+static uint64_t hash_of(const asked *a)
+{
+    uint64_t hash = dti_hash_mix((uint64_t)(uintptr_t)a->target, (uint64_t)a->n);
+    for (int i = 0; i < a->n; i++) {
+        hash = dti_hash_mix(hash, (uint64_t)(uintptr_t)a->parts[i].source);
+        for (int d = 0; d < a->target->shape.n; d++) {
+            const dti_map *map = &a->parts[i].maps[d];
+            hash = dti_hash_mix(dti_hash_mix(hash, (uint64_t)map->lo), (uint64_t)map->hi);
+            hash = dti_hash_mix(dti_hash_mix(hash, (uint64_t)map->shift), (uint64_t)dti_map_step(map));
+        }
+    }
+    return hash;
+}
+
+static bool is_made_of(const dt_plan *plan, const void *arg)
+{
+    const asked *a = arg;
+    bool same = plan->mapped && plan->target == a->target && plan->step_count == a->n;
+    for (int i = 0; i < a->n && same; i++) {
+        same = plan->sources[i] == a->parts[i].source;
+        for (int d = 0; d < a->target->shape.n; d++) {
+            const dti_map *x = &a->parts[i].maps[d], *y = &plan->steps[i].maps[d];
+            same &= x->lo == y->lo && x->hi == y->hi && x->shift == y->shift && dti_map_step(x) == dti_map_step(y);
+        }
+    }
+    return same;
+}
+
 const dt_plan *dti_plan_mapped(const dt_spec *target, const dti_part *parts, int n)
 {
     if (!target || dti_failed(target->mesh->ctx) || !check_parts(target, parts, n)) return NULL;
     dt_context *ctx = target->mesh->ctx;
+    asked a = { target, parts, n };
+    uint64_t hash = hash_of(&a);
+    const dt_plan *found = dti_plan_kept(ctx, hash, is_made_of, &a);
+    if (found) return found;
     dt_plan *plan = new_plan(ctx, target, parts, n);
     if (!plan && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a plan of %s", target->text);
-    if (plan && !dti_plan_keep(ctx, plan)) return NULL;
-    if (plan) dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
+    if (!plan || !dti_plan_keep(ctx, hash, plan)) return NULL;
+    dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
     return plan;
 }

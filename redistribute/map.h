@@ -22,7 +22,7 @@ typedef struct dti_part {
     dti_map maps[DT_MAX_DIMS];     /* per dim of the target; source_size is filled in                              */
 } dti_part;
 
-/* The plan of a target made of n parts; not recalled: the op that asks keeps it, as long as the context lives.
+/* The plan of a target made of n parts; made once, and kept by the context.
  * DT_ERR_SHAPE: dims that do not match, a map out of range, parts that overlap; DT_ERR_DTYPE: other dtypes;
  * DT_ERR_PLACEMENT: another mesh, or P that is not the same in source and target. Local. */
 const dt_plan *dti_plan_mapped(const dt_spec *target, const dti_part *parts, int n);

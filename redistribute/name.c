@@ -204,21 +204,21 @@ static int64_t messages_to(const dt_plan *plan, const dti_frame *frame, const dt
     return count - (dti_step_volume(frame, step, NULL, rank).kept > 0);
 }
 
-/* Bytes and messages of the rank that receives most in some steps. */
-static void busiest(const dt_plan *plan, const dti_frame *frame, const dti_step *steps, int n, dt_plan_step *shown)
+/* The rank that receives most in some steps. */
+static int busiest(const dti_frame *frame, const dti_step *steps, int n)
 {
     dti_ranks ranks = dti_ranks_alike(frame, steps, n);
     dti_memo **memos = dti_memos_new(frame, steps, n, ranks.count);
+    int64_t most = -1;
     int rank = 0;
-    shown->bytes = -1;
     while (dti_ranks_next(&ranks)) {
         int64_t bytes = received_in(frame, steps, memos, n, ranks.rank);
-        if (bytes <= shown->bytes) continue;
-        shown->bytes = bytes;
+        if (bytes <= most) continue;
+        most = bytes;
         rank = ranks.rank;
     }
-    for (int i = 0; i < n && shown->bytes; i++) shown->messages += messages_to(plan, frame, &steps[i], rank);
     dti_memos_free(memos, n);
+    return rank;
 }
 
 /* The name that all steps of a stage share, as far as they move anything. */
@@ -232,30 +232,59 @@ static dt_comm_kind stage_kind(const dti_step *steps, int n)
     return kind;
 }
 
-static bool show(dt_context *ctx, const dt_plan *plan, const dti_frame *frame, int i, int n, bool all_reduce,
-                 dt_plan_step *out)
+static dt_plan_step named_step(dt_plan *plan, const dti_frame *frame, const dti_shown *behind, bool all_reduce)
 {
-    const dti_step *first = &plan->steps[i], *last = &plan->steps[i + n - 1];
-    *out = (dt_plan_step){ .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
-                           .gives = last->gives, .dims = dims_text(ctx, plan, first, n) };
-    busiest(plan, frame, first, n, out);
-    out->kind = out->bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, n);
-    return out->dims != NULL;
+    const dti_step *first = &plan->steps[behind->first], *last = first + behind->count - 1;
+    dti_moves moves = all_reduce ? dti_plan_measure(plan, frame) : dti_stage_measure(plan, frame, behind->first);
+    dt_plan_step out = { .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
+                         .gives = last->gives, .bytes = moves.received };
+    out.kind = out.bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
+    return out;
 }
 
-bool dti_plan_show(dt_context *ctx, dt_plan *plan)
+bool dti_plan_name(dt_plan *plan)
 {
     if (plan->shown) return true;
+    dt_context *ctx = plan->target->mesh->ctx;
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     dt_plan_step *shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *shown);
     plan->behind = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->behind);
     int joined = all_reduce_steps(plan);
     for (int i = 0, n; shown && plan->behind && i < plan->step_count; i += n) {
+        dti_shown *behind = &plan->behind[plan->shown_count];
         n = joined ? joined : dti_stage_steps(plan, i);
-        if (!show(ctx, plan, &frame, i, n, joined > 0, &shown[plan->shown_count])) return false;
-        set_behind(plan, i, n, &plan->behind[plan->shown_count++]);
+        set_behind(plan, i, n, behind);
+        shown[plan->shown_count++] = named_step(plan, &frame, behind, joined > 0);
     }
-    plan->shown = shown;
-    return shown != NULL;
+    if (plan->behind) plan->shown = shown;
+    return plan->shown != NULL;
+}
+
+bool dti_plan_moves(dt_plan *plan)
+{
+    bool moves = false;
+    if (!dti_plan_name(plan)) return false;
+    for (int i = 0; i < plan->shown_count; i++) moves |= plan->shown[i].kind != DT_COMM_LOCAL;
+    return moves;
+}
+
+/* What only people ask for. */
+static bool describe(const dt_plan *plan, const dti_frame *frame, const dti_shown *behind, dt_plan_step *step)
+{
+    const dti_step *steps = &plan->steps[behind->first];
+    step->dims = dims_text(plan->target->mesh->ctx, plan, steps, behind->count);
+    int rank = step->bytes ? busiest(frame, steps, behind->count) : 0;
+    for (int i = 0; i < behind->count && step->bytes; i++) step->messages += messages_to(plan, frame, &steps[i], rank);
+    return step->dims != NULL;
+}
+
+bool dti_plan_show(dt_plan *plan)
+{
+    if (!dti_plan_name(plan)) return false;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    for (int i = 0; i < plan->shown_count; i++)
+        if (!plan->shown[i].dims && !describe(plan, &frame, &plan->behind[i], &plan->shown[i])) return false;
+    return true;
 }

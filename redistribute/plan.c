@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/pen.h"
+#include "core/shape.h"
 #include "redistribute/compile.h"
 
 typedef struct plan_state { dti_table plans; dti_search *search; } plan_state;
@@ -31,12 +32,6 @@ static plan_state *state_get(dt_context *ctx)
 
 /* ---- makers ------------------------------------------------------------------------------------------------------ */
 
-static bool shapes_equal(const dt_spec *a, const dt_spec *b)
-{
-    return a->shape.n == b->shape.n
-        && memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.n * sizeof a->shape.dim[0]) == 0;
-}
-
 /* Do the bytes of all ranks' wholes, sent and received, summed and copied, stay within an int64? */
 bool dti_plan_countable(const dt_context *ctx, const dt_spec *spec)
 {
@@ -57,7 +52,7 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
                         target->text), false;
     if ((int)goal < 0 || goal >= DT_PLAN_GOAL_COUNT)
         return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %d is no goal", (int)goal), false;
-    if (!shapes_equal(source, target))
+    if (!dti_shape_same(&source->shape, &target->shape))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text,
                         target->text), false;
     if (!dti_plan_countable(ctx, source) || !dti_plan_countable(ctx, target))
@@ -113,10 +108,20 @@ const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_p
     return NULL;
 }
 
-bool dti_plan_keep(dt_context *ctx, dt_plan *plan)
+const dt_plan *dti_plan_kept(const dt_context *ctx, uint64_t hash, dti_plan_is_fn is, const void *arg)
+{
+    const plan_state *state = ctx->layers[DTI_LAYER_PLAN].state;
+    if (!state) return NULL;
+    const dt_plan *plan;
+    for (size_t at = dti_table_first(&state->plans, hash); (plan = dti_table_value(&state->plans, hash, &at)) != NULL;)
+        if (is(plan, arg)) return plan;
+    return NULL;
+}
+
+bool dti_plan_keep(dt_context *ctx, uint64_t hash, dt_plan *plan)
 {
     plan_state *state = state_get(ctx);
-    if (state && dti_table_add(&state->plans, dti_hash_mix((uint64_t)(uintptr_t)plan, 1), plan)) return true;
+    if (state && dti_table_add(&state->plans, hash, plan)) return true;
     if (!dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a table of plans");
     return false;
 }
@@ -316,14 +321,38 @@ int dti_stage_steps(const dt_plan *plan, int first)
     return n;
 }
 
-static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_moves *all)
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
+{
+    if (!plan->measured) plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
+    plan->measured = true;
+    return plan->moves;
+}
+
+static dti_moves *measure_stages(const dt_plan *plan, const dti_frame *frame)
+{
+    dti_moves *stages = dti_context_take(plan->target->mesh->ctx, (size_t)plan->step_count * sizeof *stages);
+    for (int i = 0, n; stages && i < plan->step_count; i += n) {
+        n = dti_stage_steps(plan, i);
+        stages[i] = dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+    }
+    return stages;
+}
+
+dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first)
+{
+    if (dti_stage_steps(plan, first) == plan->step_count) return dti_plan_measure(plan, frame);
+    if (!plan->stages) plan->stages = measure_stages(plan, frame);
+    return plan->stages ? plan->stages[first] : (dti_moves){ 0 };
+}
+
+static double time_us(dt_plan *plan, const dti_frame *frame)
 {
     dti_price prices[DT_MAX_LINKS];
     int64_t ns = 0;
     dti_price_table(plan->topology, prices);
     for (int i = 0, n; i < plan->step_count; i += n) {
         n = dti_stage_steps(plan, i);
-        dti_moves moves = n == plan->step_count ? *all : dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+        dti_moves moves = dti_stage_measure(plan, frame, i);
         int64_t messages = 0;
         for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
         if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
@@ -331,11 +360,21 @@ static double time_us(const dt_plan *plan, const dti_frame *frame, const dti_mov
     return (double)ns / 1000;
 }
 
+double dti_plan_time_us(dt_plan *plan)
+{
+    if (plan->timed) return plan->time_us;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    plan->time_us = time_us(plan, &frame);
+    plan->timed = true;
+    return plan->time_us;
+}
+
 static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
 {
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    dti_moves moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count);
+    dti_moves moves = dti_plan_measure(answering(plan), &frame);
     cost->bytes = moves.received;
     cost->total = moves.total;
     cost->link_count = plan->topology->level_count;
@@ -344,7 +383,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
     cost->ratio = cost->lower_bound ? (double)cost->bytes / (double)cost->lower_bound : 1;
     price_sends(plan, &frame, cost);
     cost->peak_bytes = peak_bytes(plan, &frame);
-    cost->time_us = time_us(plan, &frame, &moves);
+    cost->time_us = dti_plan_time_us(answering(plan));
 }
 
 dt_plan_cost dt_plan_price(const dt_plan *plan)
@@ -363,7 +402,7 @@ dt_plan_cost dt_plan_price(const dt_plan *plan)
 
 int dt_plan_step_count(const dt_plan *plan)
 {
-    return plan && dti_plan_show(plan->source->mesh->ctx, answering(plan)) ? plan->shown_count : 0;
+    return plan && dti_plan_show(answering(plan)) ? plan->shown_count : 0;
 }
 
 dt_plan_step dt_plan_step_at(const dt_plan *plan, int step)
@@ -424,7 +463,7 @@ static void put_plan(dti_pen *pen, const dt_plan *plan)
 
 const char *dt_plan_text(const dt_plan *plan)
 {
-    if (!plan || !dti_plan_show(plan->source->mesh->ctx, answering(plan))) return "";
+    if (!plan || !dti_plan_show(answering(plan))) return "";
     if (plan->text) return plan->text;
     dti_pen measure = { NULL, 0, 0 };
     put_plan(&measure, plan);

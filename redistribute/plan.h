@@ -67,13 +67,20 @@ struct dt_plan {
     struct dti_shown *behind;      /* of these: which steps, along which mesh dims                                 */
     int shown_count;
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
-    dt_plan_cost *cost;            /* counted at the first question                                                */
+    bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
+    dti_moves moves;
+    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted yet             */
+    double time_us;
+    dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
 };
 
-/* The context keeps a plan's program until it ends. false: memory ran out. */
-bool dti_plan_keep(dt_context *ctx, dt_plan *plan);
+/* Plans that others than dt_plan_create make are kept by the context, too, and found again by who knows them. false:
+ * memory ran out. */
+bool dti_plan_keep(dt_context *ctx, uint64_t hash, dt_plan *plan);
+typedef bool (*dti_plan_is_fn)(const dt_plan *plan, const void *arg);
+const dt_plan *dti_plan_kept(const dt_context *ctx, uint64_t hash, dti_plan_is_fn is, const void *arg);
 /* Can the bytes of a spec, moved by all ranks, be counted? */
 bool dti_plan_countable(const dt_context *ctx, const dt_spec *spec);
 /* The frame of a plan: cheap, so made when needed. */
@@ -171,8 +178,16 @@ dt_comm_kind dti_step_kind(const dti_frame *frame, const dti_step *step);
 /* Is the plan the work of one all-reduce, which moves as many bytes: sums shared out among some ranks and every share
  * copied to all of them, or one step in which each of two ranks sums all? */
 bool dti_plan_all_reduces(const dt_plan *plan);
-/* The steps as users see them. false and the error when memory ran out. */
-bool dti_plan_show(dt_context *ctx, dt_plan *plan);
+/* The steps as users see them, but for their dims and messages, which only people ask for; and with these. false and
+ * the error when memory ran out. */
+bool dti_plan_name(dt_plan *plan);
+bool dti_plan_show(dt_plan *plan);
 typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
+/* Does anything move between ranks? */
+bool dti_plan_moves(dt_plan *plan);
+/* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
+dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first);
+double dti_plan_time_us(dt_plan *plan);
 
 #endif

@@ -199,6 +199,7 @@ static void prefer_time(dti_search *s)
     if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
     if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
     s->best = direct;
+    s->best_moves = moves;
 }
 
 static void init_frames(dti_search *s)
@@ -256,6 +257,8 @@ static bool keep_best(dti_search *s)
     }
     plan->steps = steps;
     plan->step_count = n;
+    plan->measured = s->counted;
+    plan->moves = s->best_moves;
     plan->from = kept ? frozen(s, s->best.steps, steps, n, &s->from->holding) : NULL;
     plan->to = kept ? frozen(s, s->best.steps, steps, n, &s->to->holding) : NULL;
     return plan->from && plan->to ? true : (dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/pen.h"
+
 static const tool_command later_plan = { .name = "plan", .summary = "run a program without data, on any cluster" };
 
 static const tool_command *const commands[] = {
@@ -36,34 +38,12 @@ int tool_fail_context(const char *command, const dt_context *ctx)
 
 /* ---- aligned text ------------------------------------------------------------------------------------------------ */
 
-enum { MAX_COLUMNS = 32 };
+typedef struct aligned { const char *cells, *columns; } aligned;
 
-static const char *cell_end(const char *cell) { return cell + strcspn(cell, "\t\n"); }
-
-static void measure_columns(const char *text, int *widths)
+static void put_aligned(dti_pen *pen, const void *arg)
 {
-    int column = 0;
-    for (const char *cell = text; *cell; cell = cell_end(cell) + 1) {
-        int width = (int)(cell_end(cell) - cell);
-        if (width > widths[column]) widths[column] = width;
-        column = *cell_end(cell) == '\n' ? 0 : column + 1;
-    }
-}
-
-void tool_align(FILE *out, const char *text, const char *columns)
-{
-    int widths[MAX_COLUMNS] = { 0 }, column = 0, gap = 0; /* gap: blanks due before the next cell, none at line ends */
-    measure_columns(text, widths);
-    for (const char *cell = text; *cell; cell = cell_end(cell) + 1) {
-        int width = (int)(cell_end(cell) - cell), pad = widths[column] - width;
-        bool right = columns[column] == 'r';
-        if (width) fprintf(out, "%*s%.*s", gap + (right ? pad : 0), "", width, cell);
-        gap = width ? (right ? 2 : pad + 2) : gap + pad + 2;
-        column++;
-        if (*cell_end(cell) == '\t') continue;
-        fputc('\n', out);
-        column = gap = 0;
-    }
+    const aligned *a = arg;
+    dti_put_columns(pen, a->cells, a->columns);
 }
 
 bool tool_put(FILE *out, const char *columns, tool_put_fn put, const void *arg)
@@ -73,9 +53,11 @@ bool tool_put(FILE *out, const char *columns, tool_put_fn put, const void *arg)
     FILE *cells = open_memstream(&text, &bytes);
     if (cells) put(cells, arg);
     bool made = cells && fclose(cells) == 0;
-    if (made) tool_align(out, text, columns);
+    char *lines = made ? dti_written(put_aligned, &(aligned){ text, columns }) : NULL;
+    if (lines) fputs(lines, out);
+    free(lines);
     free(text);
-    return made;
+    return lines != NULL;
 }
 
 /* ---- help -------------------------------------------------------------------------------------------------------- */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `dt rule`: which placements an op's operands take, and what its results are. It reads the line, asks what a call of
- * the row would ask, in a dry context, and makes the plans of what would move. Invariant: what it shows as taken is
- * what dt_apply takes. */
+ * `dt rule`: which placements an op's operands take, and what its results are. It reads the line, and has a call of the
+ * row explained in a dry context. */
 #include "tool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "dry.h"
-#include "ops/pull.h"
 #include "rule.h"
 
 enum {
@@ -27,8 +25,6 @@ static const tool_option options[OPTION_COUNT] = {
     [OPTION_STRICT] = { "strict", NULL, "fail where something would move, as a strict scope does" },
     [OPTION_JSON] = { "json", NULL, "one JSON object" },
 };
-
-enum { MANY_RANKS = 1024 };            /* of more the busiest is not looked for                                    */
 
 /* ---- the op ------------------------------------------------------------------------------------------------------ */
 
@@ -121,130 +117,13 @@ static int read_words(const tool_call *call, rule_report *r)
     return TOOL_OK;
 }
 
-/* ---- ways -------------------------------------------------------------------------------------------------------- */
-
-static int64_t received(const rule_way *way, int i, int rank)
-{
-    int64_t bytes = 0;
-    for (int k = 0; k < RULE_MOVES; k++)
-        if (way->plans[i][k]) bytes += dt_plan_received(way->plans[i][k], rank);
-    return bytes;
-}
-
-/* Of operands first .. end - 1, received by the rank with most of all. Of one plan that is its price. */
-static int64_t busiest(const rule_way *way, int first, int end, int ranks)
-{
-    int64_t most = 0, sum = 0;
-    int moving = 0;
-    for (int i = first; i < end; i++)
-        for (int k = 0; k < RULE_MOVES; k++) {
-            int64_t bytes = dt_plan_price(way->plans[i][k]).bytes;
-            moving += bytes > 0;
-            sum += bytes;
-        }
-    if (moving < 2 || ranks > MANY_RANKS) return sum;
-    for (int rank = 0; rank < ranks; rank++) {
-        int64_t bytes = 0;
-        for (int i = first; i < end; i++) bytes += received(way, i, rank);
-        if (bytes > most) most = bytes;
-    }
-    return most;
-}
-
-static void plan_operand(const dt_spec *given, const dt_spec *used, const dt_plan **plans)
-{
-    const dt_spec *via = dti_dispatch_via(given, used);
-    if (!via) return;
-    plans[0] = dt_plan_create(given, via, DT_PLAN_TIME);
-    if (via != used) plans[1] = dt_plan_create(via, used, DT_PLAN_TIME);
-    for (int k = 0; k < RULE_MOVES; k++) dt_plan_step_count(plans[k]); /* may fail, here and not while printing     */
-}
-
-/* Results are pulled where an index map's dim is split. */
-static void plan_results(const rule_report *r, const dti_answer *answer, rule_way *way)
-{
-    const dt_index_map *map = &r->asking.derived.map;
-    dti_dispatch d = { .n = r->n, .result_count = r->asking.rule.result_count };
-    memcpy(d.used, answer->used, sizeof d.used);
-    memcpy(d.result, answer->result, sizeof d.result);
-    way->pulls = map->part_count && dti_pulls(map, &d);
-    for (int k = 0; k < d.result_count && way->pulls; k++) {
-        way->plans[RULE_PULLS + k][0] = dti_pull_plan(map, &d, k);
-        dt_plan_step_count(way->plans[RULE_PULLS + k][0]);
-        way->moved[RULE_PULLS + k] = dt_plan_price(way->plans[RULE_PULLS + k][0]).bytes;
-    }
-}
-
-/* What the first rank receives where the op is made of others: the call itself, without data. */
-static void count_statistics(const rule_report *r, const dti_answer *answer, rule_way *way)
-{
-    dt_context *ctx = dt_mesh_context(r->mesh);
-    dt_tensor *x[DT_MAX_OPERANDS] = { NULL };
-    int scope = dt_scope_push(ctx, 0);
-    for (int i = 0; i < r->n; i++)
-        if (r->given[i]) x[i] = dt_zeros(answer->used[i]);
-    dt_counters before = dt_mesh_counters(r->mesh, NULL);
-    dt_apply(r->op, x, r->n, r->values);
-    dt_counters after = dt_mesh_counters(r->mesh, NULL);
-    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) way->statistics += after.bytes[k] - before.bytes[k];
-    way->calls = after.implied - before.implied;
-    dt_scope_pop(ctx, scope, NULL);
-}
-
-/* The plans are those of a call: for the least time. false: the context says why. */
-static bool plan_way(const rule_report *r, const dti_answer *answer, rule_way *way)
-{
-    dt_context *ctx = dt_mesh_context(r->mesh);
-    int ranks = dt_rank_count(ctx);
-    *way = (rule_way){ .answer = answer };
-    for (int i = 0; i < r->n; i++) {
-        if (r->given[i] && answer->used[i] != r->given[i]) plan_operand(r->given[i], answer->used[i], way->plans[i]);
-        way->moved[i] = busiest(way, i, i + 1, ranks);
-    }
-    plan_results(r, answer, way);
-    if (answer->broken_dims) count_statistics(r, answer, way);
-    way->bytes = busiest(way, 0, RULE_TENSORS, ranks) + way->statistics;
-    return dt_context_status(ctx) == DT_OK;
-}
-
-static bool is_same(const dti_answer *a, const dti_answer *b)
-{
-    return memcmp(a->used, b->used, sizeof a->used) == 0 && memcmp(a->result, b->result, sizeof a->result) == 0;
-}
-
-static bool is_listed(const rule_report *r, const dti_answer *answer)
-{
-    if (is_same(answer, r->way.answer)) return true;
-    for (int i = 0; i < r->other_count; i++)
-        if (is_same(answer, r->others[i].answer)) return true;
-    return false;
-}
-
-static bool list_others(rule_report *r)
-{
-    for (int i = 0; i < r->listed.answer_count; i++) {
-        const dti_answer *answer = &r->listed.answer[i];
-        if (is_listed(r, answer)) continue;
-        if (!plan_way(r, answer, &r->others[r->other_count])) return false;
-        r->other_count++;
-    }
-    return true;
-}
-
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* false: the context says why. */
 static bool ask(rule_report *r)
 {
-    dt_context *ctx = dt_mesh_context(r->mesh);
-    dt_shape scalar = DT_SCALAR;
-    dti_attributes attributes = { 0 };
-    return rule_attributes(ctx, r->op, r->attribute_texts, r->attribute_count, r->values)
-        && dti_attributes_read(ctx, r->op, r->values, r->given[0] ? &r->given[0]->shape : &scalar, &attributes)
-        && dti_row_ask(ctx, r->op, r->given, r->n, &attributes, &r->asking)
-        && dti_propagate(ctx, &r->asking.ask, 1, &r->taken)
-        && dti_propagate(ctx, &r->asking.ask, DTI_MAX_ALTERNATIVES, &r->listed)
-        && plan_way(r, &r->taken.answer[0], &r->way) && list_others(r);
+    return rule_attributes(dt_mesh_context(r->mesh), r->op, r->attribute_texts, r->attribute_count, r->values)
+        && dti_explain(r->mesh, r->op, r->given, r->n, r->values, &r->why);
 }
 
 /* The call itself, in a strict scope: it says what would have to move. */
@@ -260,6 +139,14 @@ static bool is_strict(const rule_report *r)
     return dt_context_status(ctx) == DT_OK;
 }
 
+static bool print_text(FILE *out, const rule_report *r)
+{
+    char *text = dti_explain_text(&r->why);
+    if (text) fputs(text, out);
+    free(text);
+    return text != NULL;
+}
+
 static int report(const tool_call *call, dt_context *ctx, rule_report *r)
 {
     if (!dry_topology(ctx, call->values[OPTION_TOPOLOGY])) return tool_fail_context(call->command, ctx);
@@ -270,7 +157,7 @@ static int report(const tool_call *call, dt_context *ctx, rule_report *r)
     if (status != TOOL_OK) return status;
     if (!ask(r) || (call->values[OPTION_STRICT] && !is_strict(r))) return tool_fail_context(call->command, ctx);
     if (call->values[OPTION_JSON]) rule_print_json(call->out, r);
-    else if (!rule_print_text(call->out, r)) return tool_fail(call->command, TOOL_FAILED, "out of memory");
+    else if (!print_text(call->out, r)) return tool_fail(call->command, TOOL_FAILED, "out of memory");
     return TOOL_OK;
 }
 

@@ -86,13 +86,25 @@ static bool read_shape(dti_scan *scan, void *value)
     return true;
 }
 
+/* All that is left. */
+static bool read_text(dti_scan *scan, void *value)
+{
+    size_t n = strlen(scan->at);
+    if (n >= DT_MAX_TEXT)
+        return dti_scan_fail(scan, DT_ERR_ARG, scan->at, "more than %d characters", DT_MAX_TEXT - 1);
+    memcpy(value, scan->at, n + 1);
+    scan->at += n;
+    return true;
+}
+
 typedef struct kind { const char *name; bool (*read)(dti_scan *scan, void *value); } kind;
 
 static const kind kinds[DT_ATTRIBUTE_KIND_COUNT] = {
     [DT_ATTRIBUTE_INT] = { "int", read_int },       [DT_ATTRIBUTE_DIM] = { "dim", read_dim },
     [DT_ATTRIBUTE_DIMS] = { "dims", read_dims },    [DT_ATTRIBUTE_BOOL] = { "bool", read_bool },
     [DT_ATTRIBUTE_NUMBER] = { "number", read_number }, [DT_ATTRIBUTE_DTYPE] = { "dtype", read_dtype },
-    [DT_ATTRIBUTE_SHAPE] = { "shape", read_shape },
+    [DT_ATTRIBUTE_SHAPE] = { "shape", read_shape }, [DT_ATTRIBUTE_LIST] = { "list", read_shape },
+    [DT_ATTRIBUTE_TEXT] = { "text", read_text },
 };
 
 const char *rule_attribute_kind(dt_attribute_kind which) { return kinds[which].name; }

@@ -49,9 +49,8 @@ int tool_fail(const char *command, int status, const char *format, ...) DT_PRINT
 /* The error of a context as such a line. */
 int tool_fail_context(const char *command, const dt_context *ctx);
 
-/* Rows of cells ended by tabs and new lines, as columns: 'l' or 'r' per column says where its cells stand. */
-void tool_align(FILE *out, const char *text, const char *columns);
-/* The same of what put writes. false: memory ran out. */
+/* Rows of cells ended by tabs and new lines, which put writes, as columns: 'l' or 'r' per column says where its cells
+ * stand. false: memory ran out. */
 typedef void (*tool_put_fn)(FILE *cells, const void *arg);
 bool tool_put(FILE *out, const char *columns, tool_put_fn put, const void *arg);
 

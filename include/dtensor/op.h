@@ -33,7 +33,8 @@
 
 DT_BEGIN_DECLS
 
-enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_ATTRIBUTE_BYTES = 256 };
+enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_ATTRIBUTE_BYTES = 256,
+       DT_MAX_TEXT = 64 };
 
 typedef struct dt_op dt_op;
 
@@ -86,7 +87,9 @@ typedef enum dt_attribute_kind {
     DT_ATTRIBUTE_BOOL,             /* bool                                                                         */
     DT_ATTRIBUTE_NUMBER,           /* double                                                                       */
     DT_ATTRIBUTE_DTYPE,            /* dt_dtype                                                                     */
-    DT_ATTRIBUTE_SHAPE,            /* dt_shape                                                                     */
+    DT_ATTRIBUTE_SHAPE,            /* dt_shape; sizes, -1 where the row finds one                                  */
+    DT_ATTRIBUTE_LIST,             /* dt_shape; whole numbers, of which the row knows the meaning                  */
+    DT_ATTRIBUTE_TEXT,             /* char[DT_MAX_TEXT], ended by 0                                                */
     DT_ATTRIBUTE_KIND_COUNT
 } dt_attribute_kind;
 

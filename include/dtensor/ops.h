@@ -116,10 +116,16 @@ DT_API dt_tensor *dt_bmm(dt_tensor *a, dt_tensor *b);                /* [s,m,k] 
 DT_API dt_tensor *dt_linear(dt_tensor *x, dt_tensor *w, dt_tensor *bias); /* [.. k] [n,k] [n]? -> [.. n]           */
 /* c plus the product: [n], [m,n], [1,n], [m,1] or a scalar, [m,k], [k,n] -> [m,n]. */
 DT_API dt_tensor *dt_addmm(dt_tensor *c, dt_tensor *a, dt_tensor *b);
+/* The sum of products that an equation says, of 1 .. DT_MAX_OPERANDS tensors: "bij,bjk->bik". A letter is a dim of all
+ * operands that have it, where a dim of 1 is stretched; what the result lacks is summed over. "..." are any dims, which
+ * broadcast. Without "->" the result has "...", then the letters that stand once, A to Z, a to z. Two operands are one
+ * op, and more are multiplied two at a time, from the left. NULL and DT_ERR_PARSE: no equation, a letter twice in one
+ * operand (a diagonal) or in none; DT_ERR_ARG: another number of operands. */
+DT_API dt_tensor *dt_einsum(const char *equation, dt_tensor *const *x, int n);
 
 /* ---- softmax and norms ------------------------------------------------------------------------------------------- *
- * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE: w is not the
- * trailing dims of x; DT_ERR_DTYPE. Collective. */
+ * Floats, computed in f64 and rounded once. NULL and DT_ERR_ARG: a dim out of range, an eps below 0; DT_ERR_SHAPE: w
+ * is not the trailing dims of x; DT_ERR_DTYPE. Collective. */
 
 DT_API dt_tensor *dt_softmax(dt_tensor *x, int dim);                 /* exp(x) over its sum along dim              */
 DT_API dt_tensor *dt_log_softmax(dt_tensor *x, int dim);             /* its log                                    */
@@ -219,9 +225,20 @@ DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset);
  * mask has no gradient. NULL and DT_ERR_SHAPE: h is no multiple of g, or dims that do not fit. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 
+/* ---- losses ------------------------------------------------------------------------------------------------------ */
+
+/* Cross-entropy of logits [.. v], floats, and targets [..], numbers of classes: of each target the negative log of the
+ * softmax of its logits at it, times the class's weight. params NULL: all 0. Label smoothing e takes that of the
+ * target times 1 - e, and adds e / v times that of every class, each times its own weight. A negative target is
+ * ignored: its loss is 0. The mean divides by the weight of targets that are not, 1 each without class weights; where
+ * that is 0 by 1, so that it is 0 where none is there. Computed in f64, kept in f32 or wider; the result has the
+ * dtype of logits. Class weights, [v] of any float dtype, have no gradient. Collective. NULL and DT_ERR_ARG: a target
+ * of v or above, on every rank that has it; smoothing that is not in [0, 1]; DT_ERR_SHAPE: dims that do not fit;
+ * DT_ERR_DTYPE. */
+DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
+
 /* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
 
-DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
 /* The in-place write; refused while the tape needs x. */
 DT_API dt_status dt_copy_into(dt_tensor *x, dt_tensor *values);
 

@@ -2,72 +2,88 @@
  *
  * Backward: from a seed through the nodes that it reaches, the last made first. Invariant: when a node is asked, all
  * nodes that used its outputs have been; so its gradients are whole, and each function is called once. */
-#include <stdlib.h>
-
 #include "autograd/classes.h"
 #include "core/number.h"
+#include "core/shape.h"
 
-typedef struct walk { dt_context *ctx; dti_node **nodes; int count, capacity; } walk;
+typedef struct walk { dt_context *ctx; dti_node *first, *last; } walk; /* those that are still to be asked         */
 
 /* ---- which nodes ------------------------------------------------------------------------------------------------- */
 
-static bool append(walk *w, dti_node *node)
+static void append(walk *w, dti_node *node)
 {
-    if (node->listed) return true;
-    if (w->count == w->capacity) {
-        int capacity = w->capacity ? 2 * w->capacity : 64;
-        dti_node **nodes = realloc(w->nodes, (size_t)capacity * sizeof *nodes);
-        if (!nodes) return dti_fail(w->ctx, DT_ERR_MEMORY, "no memory for backward"), false;
-        w->nodes = nodes;
-        w->capacity = capacity;
-    }
+    if (node->listed) return;
     node->listed = true;
     node->references++;
-    w->nodes[w->count++] = node;
-    return true;
+    node->next = NULL;
+    *(w->first ? &w->last->next : &w->first) = node;
+    w->last = node;
 }
 
-static int by_number(const void *a, const void *b)
+static dti_node *merge(dti_node *a, dti_node *b)
 {
-    const dti_node *x = *(dti_node *const *)a, *y = *(dti_node *const *)b;
-    return (x->number < y->number) - (x->number > y->number);
+    dti_node *merged, **end = &merged;
+    while (a && b) {
+        dti_node **later = a->number > b->number ? &a : &b;
+        *end = *later;
+        end = &(*later)->next;
+        *later = *end;
+    }
+    *end = a ? a : b;
+    return merged;
+}
+
+/* The first n of a list, the last made first; the rest of it goes to *rest. */
+static dti_node *sort(dti_node *list, int n, dti_node **rest)
+{
+    if (n == 1) {
+        *rest = list->next;
+        list->next = NULL;
+        return list;
+    }
+    dti_node *a = sort(list, n / 2, &list);
+    return merge(a, sort(list, n - n / 2, rest));
 }
 
 /* All that the first reaches, the last made first. Of a backward within another, which a hook or a recomputed function
  * may begin, without what the outer one has still to pass. */
-static bool collect(walk *w, dti_node *first)
+static void collect(walk *w, dti_node *first)
 {
-    if (!append(w, first)) return false;
-    for (int i = 0; i < w->count; i++)
-        for (int k = 0; k < w->nodes[i]->in_count; k++)
-            if (w->nodes[i]->in[k].node && !append(w, w->nodes[i]->in[k].node)) return false;
-    if (w->count) qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, by_number);
-    return true;
+    dti_node *rest;
+    int n = 0;
+    append(w, first);
+    for (dti_node *node = w->first; node; node = node->next, n++)
+        for (int k = 0; k < node->in_count; k++)
+            if (node->in[k].node) append(w, node->in[k].node);
+    if (n) w->first = sort(w->first, n, &rest);
 }
 
 static bool check_unspent(const walk *w)
 {
-    for (int i = 0; i < w->count; i++) {
-        if (!w->nodes[i]->spent) continue;
-        dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone",
-                 w->nodes[i]->class->name);
+    for (const dti_node *node = w->first; node; node = node->next) {
+        if (!node->spent) continue;
+        dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone", node->class->name);
         return false;
     }
     return true;
 }
 
-static void walk_fini(walk *w)
+static void drop_gradients(dti_node *node)
 {
-    for (int i = 0; i < w->count; i++) {
-        dti_node *node = w->nodes[i];
-        node->listed = false;
-        for (int r = 0; r < node->out_count; r++) {
-            dti_tensor_destroy(node->grad[r]);
-            node->grad[r] = NULL;
-        }
+    for (int r = 0; r < node->out_count; r++) {
+        dti_tensor_destroy(node->grad[r]);
+        node->grad[r] = NULL;
     }
-    for (int i = 0; i < w->count; i++) dti_node_release(w->nodes[i]);
-    free(w->nodes);
+}
+
+/* The first leaves the list; those that it reaches are in it, and held. */
+static void drop_first(walk *w)
+{
+    dti_node *node = w->first;
+    w->first = node->next;
+    node->listed = false;
+    drop_gradients(node);
+    dti_node_release(node);
 }
 
 /* ---- one node ---------------------------------------------------------------------------------------------------- */
@@ -82,12 +98,7 @@ static bool add_gradient(dti_node *node, int output, dt_tensor *grad)
     return true;
 }
 
-static bool same_shape(const dt_spec *a, const dt_spec *b)
-{
-    bool same = a->shape.n == b->shape.n;
-    for (int d = 0; same && d < a->shape.n; d++) same = a->shape.dim[d] == b->shape.dim[d];
-    return same;
-}
+static bool same_shape(const dt_spec *a, const dt_spec *b) { return dti_shape_same(&a->shape, &b->shape); }
 
 static bool check_hooked(const dt_tensor *grad, const dt_tensor *other)
 {
@@ -149,23 +160,12 @@ static bool pass_in_scope(dti_node *node)
     int scope = dt_scope_push(node->ctx, DT_SCOPE_NO_GRAD);
     bool done = scope && pass(node);
     if (scope) dt_scope_pop(node->ctx, scope, NULL);
-    for (int r = 0; r < node->out_count; r++) {
-        dti_tensor_destroy(node->grad[r]);
-        node->grad[r] = NULL;
-    }
+    drop_gradients(node);
     if (!node->class->again) dti_node_spend(node);
-    node->listed = false;
     return done && !dti_failed(node->ctx);
 }
 
 /* ---- the seed ---------------------------------------------------------------------------------------------------- */
-
-static int64_t elements(const dt_spec *spec)
-{
-    int64_t n = 1;
-    for (int d = 0; d < spec->shape.n; d++) n *= spec->shape.dim[d];
-    return n;
-}
 
 /* The gradient of a value with respect to itself: one, R where the value is P. */
 static dt_tensor *ones(const dt_tensor *y)
@@ -180,7 +180,7 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
     if (!y->body || !y->body->node)
         return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", y->spec->text),
                false;
-    if (!seed && elements(y->spec) != 1)
+    if (!seed && dti_shape_count(&y->spec->shape) != 1)
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
     if (seed && seed->ctx != ctx)
         return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;
@@ -195,15 +195,14 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 
-static bool go(walk *w, dt_tensor *y, dt_tensor *seed)
+static void go(walk *w, dt_tensor *y, dt_tensor *seed)
 {
     dti_node *first = y->body->node;
     dt_tensor *grad = seed ? seed : ones(y);
-    if (!grad || !collect(w, first) || !check_unspent(w)) return false;
-    if (!add_gradient(first, y->body->output, grad)) return false;
-    for (int i = 0; i < w->count; i++)
-        if (!pass_in_scope(w->nodes[i])) return false;
-    return true;
+    if (!grad) return;
+    collect(w, first);
+    bool going = check_unspent(w) && add_gradient(first, y->body->output, grad);
+    for (; w->first; drop_first(w)) going = going && pass_in_scope(w->first);
 }
 
 dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
@@ -215,9 +214,7 @@ dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
     if (scope) dti_scope_drop_flags(y->ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write         */
     if (scope && check_seed(y, seed)) go(&w, y, seed);
     if (scope) dt_scope_pop(y->ctx, scope, NULL);
-    dt_context *ctx = y->ctx;
-    walk_fini(&w);
-    return dt_context_status(ctx);
+    return dt_context_status(w.ctx);
 }
 
 /* ---- leaves and hooks -------------------------------------------------------------------------------------------- */
@@ -253,8 +250,8 @@ dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
     if (!fn || !x->body || !x->body->node)
         return dti_fail(x->ctx, fn ? DT_ERR_STATE : DT_ERR_ARG, "dt_grad_hook: %s",
                         fn ? "the tensor has no gradient" : "no function");
-    dti_hook **at = &x->body->node->hooks, *hook = calloc(1, sizeof *hook);
-    if (!hook) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory for a hook");
+    dti_hook **at = &x->body->node->hooks, *hook = dti_context_borrow(x->ctx, sizeof *hook);
+    if (!hook) return x->ctx->status;
     while (*at) at = &(*at)->next;
     *hook = (dti_hook){ .output = x->body->output, .fn = fn, .arg = arg };
     *at = hook;

@@ -9,18 +9,6 @@
 
 /* ---- forms ------------------------------------------------------------------------------------------------------- */
 
-typedef enum place { PLACE_R, PLACE_S, PLACE_P } place;
-
-static int split_count(const dti_form *form) { return form->split_first[form->factor_first[form->dim_count]]; }
-
-static place place_of(const dti_form *form, int mesh_dim)
-{
-    if (form->partial[mesh_dim]) return PLACE_P;
-    for (int i = 0; i < split_count(form); i++)
-        if (form->split[i] == mesh_dim) return PLACE_S;
-    return PLACE_R;
-}
-
 static bool same_factors(const dti_form *a, const dti_form *b)
 {
     return memcmp(a->factor_first, b->factor_first, sizeof a->factor_first) == 0
@@ -56,8 +44,8 @@ static const dt_spec *sum_spec(const dt_spec *a, const dt_spec *b)
 {
     uint32_t of_a = 0, of_b = 0;
     for (int m = 0; m < a->mesh->dim_count; m++) {
-        place p = place_of(&a->form, m), q = place_of(&b->form, m);
-        bool second = q > p || (p == PLACE_P && a->form.partial[m] == DTI_AVG && b->form.partial[m] == DTI_SUM);
+        dti_place_kind p = dti_form_place(&a->form, m), q = dti_form_place(&b->form, m);
+        bool second = q > p || (p == DTI_PLACE_P && a->form.partial[m] == DTI_AVG && b->form.partial[m] == DTI_SUM);
         *(second ? &of_b : &of_a) |= UINT32_C(1) << m;
     }
     return a == b ? a : mix(a, of_a, b, of_b, dt_spec_dtype(a));
@@ -90,9 +78,10 @@ static const dt_spec *through_spec(const dt_spec *grad, const dt_spec *source, c
     uint32_t of_source = 0, of_grad = 0;
     for (int m = 0; m < source->mesh->dim_count; m++) {
         uint32_t bit = UINT32_C(1) << m;
-        place from = place_of(&source->form, m);
-        bool both = from == PLACE_P && target->mesh == source->mesh && place_of(&target->form, m) == PLACE_P;
-        if (from == PLACE_S) of_source |= bit;
+        dti_place_kind from = dti_form_place(&source->form, m);
+        bool both = from == DTI_PLACE_P && target->mesh == source->mesh
+            && dti_form_place(&target->form, m) == DTI_PLACE_P;
+        if (from == DTI_PLACE_S) of_source |= bit;
         else if (both || !(named & bit)) of_grad |= bit;
     }
     return mix(source, of_source, grad, of_grad, dt_spec_dtype(source));

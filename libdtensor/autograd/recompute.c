@@ -2,8 +2,6 @@
  *
  * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
  * through what that recorded. Leaves that the function finds by itself, as parameters, get their gradients there. */
-#include <stdlib.h>
-
 #include "autograd/classes.h"
 
 typedef struct recompute_state {
@@ -17,7 +15,7 @@ static void release(dti_node *node)
 {
     recompute_state *s = node->state;
     for (int i = 0; i < s->n; i++) dti_tensor_destroy(s->in[i]);
-    free(s);
+    dti_context_give(node->ctx, s, sizeof *s);
     node->state = NULL;
 }
 
@@ -71,8 +69,7 @@ static dt_context *context_of(dt_tensor *const *in, int n)
 static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in, int n, dt_tensor *y)
 {
     dt_tensor *out = dt_detach(y);
-    recompute_state *s = out ? calloc(1, sizeof *s) : NULL;
-    if (out && !s) dti_fail(ctx, DT_ERR_MEMORY, "no memory to record a function");
+    recompute_state *s = out ? dti_context_borrow(ctx, sizeof *s) : NULL;
     if (!s) return NULL;
     *s = (recompute_state){ .fn = fn, .arg = arg, .n = n };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);

@@ -3,13 +3,11 @@
  * Nodes: made, linked, released. Leaves, pins and borders are classes of their own; ops add theirs. */
 #include "autograd/tape.h"
 
-#include <stdlib.h>
-
 #include "autograd/classes.h"
 
 typedef struct tape_state {
     int64_t next;                  /* number of the next node                                                      */
-    dti_node *unused;              /* to be freed                                                                  */
+    dti_node *unused;              /* to be given back                                                             */
     bool freeing;
 } tape_state;
 
@@ -20,12 +18,12 @@ static tape_state *state_of(dt_context *ctx)
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-static void free_hooks(dti_hook *hook)
+static void give_hooks(dti_node *node)
 {
-    while (hook) {
-        dti_hook *next = hook->next;
-        free(hook);
-        hook = next;
+    while (node->hooks) {
+        dti_hook *hook = node->hooks;
+        node->hooks = hook->next;
+        dti_context_give(node->ctx, hook, sizeof *hook);
     }
 }
 
@@ -40,8 +38,8 @@ static void free_node(dti_node *node)
     dti_node_spend(node);
     for (int i = 0; i < node->in_count; i++) dti_node_release(node->in[i].node);
     for (int r = 0; r < node->out_count; r++) dti_tensor_destroy(node->grad[r]);
-    free_hooks(node->hooks);
-    free(node);
+    give_hooks(node);
+    dti_context_give(node->ctx, node, sizeof *node);
 }
 
 /* A node may be the last to hold another, by an edge or by what it saved, and so on: these wait in a list, for chains
@@ -84,12 +82,10 @@ bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, 
                      dt_tensor *const *out, int m)
 {
     tape_state *tape = state_of(ctx);
-    dti_node *node = calloc(1, sizeof *node);
-    if (!node || !tape) {
-        dti_node failed = { .class = class, .state = state };
-        dti_fail(ctx, DT_ERR_MEMORY, "no memory to record %s", class->name);
+    dti_node *node = tape ? dti_context_borrow(ctx, sizeof *node) : NULL;
+    if (!node) {
+        dti_node failed = { .class = class, .ctx = ctx, .state = state };
         if (class->release) class->release(&failed);
-        free(node);
         return false;
     }
     *node = (dti_node){ .class = class, .ctx = ctx, .references = 1, .number = tape->next++, .in_count = n,
@@ -155,12 +151,6 @@ typedef struct pin_state {
     dt_tensor *kept;               /* the source, if it costs less than what was made of it                        */
 } pin_state;
 
-static void state_release(dti_node *node)
-{
-    free(node->state);
-    node->state = NULL;
-}
-
 static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     const pin_state *pin = node->state;
@@ -171,8 +161,10 @@ static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted
 
 static void pin_release(dti_node *node)
 {
-    dti_tensor_destroy(((pin_state *)node->state)->kept);
-    state_release(node);
+    pin_state *pin = node->state;
+    dti_tensor_destroy(pin->kept);
+    dti_context_give(node->ctx, pin, sizeof *pin);
+    node->state = NULL;
 }
 
 static const dti_node_class pin_class = { "redistribute", pin_backward, pin_release, true };
@@ -190,11 +182,10 @@ dt_tensor *dti_tape_source(const dt_tensor *x)
     return node && node->class == &pin_class ? ((const pin_state *)node->state)->kept : NULL;
 }
 
-
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
 {
-    pin_state *pin = malloc(sizeof *pin);
-    if (!pin) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory to record a redistribution"), false;
+    pin_state *pin = dti_context_borrow(x->ctx, sizeof *pin);
+    if (!pin) return false;
     *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL };
     return dti_tape_record(x->ctx, &pin_class, pin, &x, 1, &y, 1);
 }
@@ -218,14 +209,20 @@ static bool border_backward(dti_node *node, dt_tensor *const *grad, uint32_t wan
     return in_grad[0] != NULL;
 }
 
-static const dti_node_class border_class = { "local", border_backward, state_release, true };
+static void border_release(dti_node *node)
+{
+    dti_context_give(node->ctx, node->state, sizeof(border_state));
+    node->state = NULL;
+}
+
+static const dti_node_class border_class = { "local", border_backward, border_release, true };
 
 /* Of two specs the one on a mesh of one rank is the local tensor's. */
 static bool crossed(dt_tensor *x, dt_tensor *y, const dt_spec *grad)
 {
-    border_state *border = malloc(sizeof *border);
+    border_state *border = dti_context_borrow(x->ctx, sizeof *border);
     bool to_local = grad->mesh == x->spec->mesh;
-    if (!border) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory to record a local part"), false;
+    if (!border) return false;
     *border = (border_state){ to_local ? y->spec : x->spec, grad, to_local };
     return dti_tape_record(x->ctx, &border_class, border, &x, 1, &y, 1);
 }

@@ -47,13 +47,24 @@ int dt_rank_count(const dt_context *ctx) { return ctx ? ctx->rank_count : 0; }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
-void *dti_context_take(dt_context *ctx, size_t bytes)
+static void *taken_or_fail(dt_context *ctx, void *taken, size_t bytes)
 {
-    void *taken = dti_arena_take(&ctx->arena, bytes);
     if (!taken) dti_fail(ctx, DT_ERR_MEMORY, "out of memory: asked for %zu bytes, the context holds %zu", bytes,
                          ctx->arena.total);
     return taken;
 }
+
+void *dti_context_take(dt_context *ctx, size_t bytes)
+{
+    return taken_or_fail(ctx, dti_arena_take(&ctx->arena, bytes), bytes);
+}
+
+void *dti_context_borrow(dt_context *ctx, size_t bytes)
+{
+    return taken_or_fail(ctx, dti_pool_take(&ctx->pool, &ctx->arena, bytes), bytes);
+}
+
+void dti_context_give(dt_context *ctx, void *object, size_t bytes) { dti_pool_give(&ctx->pool, object, bytes); }
 
 void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state))
 {

@@ -8,6 +8,7 @@
 #include <dtensor/context.h>
 
 #include "core/arena.h"
+#include "core/pool.h"
 #include "core/table.h"
 
 /* ---- layers' own state ------------------------------------------------------------------------------------------ */
@@ -56,6 +57,7 @@ struct dt_context {
     bool usage;                    /* the error is one of the command line or a variable                           */
     dti_peers peers;
     dti_arena arena;               /* all that lives as long as the context                                        */
+    dti_pool pool;                 /* what comes and goes                                                          */
     dti_layer_state layers[DTI_LAYER_COUNT];
     const struct dti_recorder *recorder; /* what the tape wants to hear of tensors (tensor.h); NULL: no tape       */
     struct dti_options *options;
@@ -84,6 +86,10 @@ dt_status dti_fail(dt_context *ctx, dt_status status, const char *format, ...) D
 void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
 /* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_take(dt_context *ctx, size_t bytes);
+/* Memory for a while, not initialised, and given back as so many bytes (NULL: nothing). What is not given back ends
+ * with the context. NULL and DT_ERR_MEMORY when memory ran out. */
+void *dti_context_borrow(dt_context *ctx, size_t bytes);
+void dti_context_give(dt_context *ctx, void *object, size_t bytes);
 /* The row of one of the library's own options. */
 dti_option_about dti_option_row(dti_option option);
 /* Value of one of the library's own options: command line, else environment, else default (NULL: none). */

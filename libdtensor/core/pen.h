@@ -13,4 +13,11 @@ typedef struct dti_pen { char *text; size_t room, at; } dti_pen; /* at: characte
 
 void dti_put(dti_pen *pen, const char *format, ...) DT_PRINTF(2, 3);
 
+/* Rows of cells ended by tabs and new lines, as columns: 'l' or 'r' per column says where its cells stand. */
+void dti_put_columns(dti_pen *pen, const char *cells, const char *columns);
+
+/* What a function puts, in memory of its own: the caller frees it. NULL: memory ran out. */
+typedef void (*dti_put_fn)(dti_pen *pen, const void *arg);
+char *dti_written(dti_put_fn put, const void *arg);
+
 #endif

@@ -7,10 +7,10 @@
 
 #include "core/pages.h"
 #include "core/poison.h"
+#include "core/sizes.h"
 #include "core/storage.h"
 
-enum { SMALLEST = 64, SMALL_BITS = 8, MOST_BITS = 60, STEP_BITS = 2 };
-enum { STEPS = 1 << STEP_BITS, CLASS_COUNT = 1 + STEPS + STEPS * (MOST_BITS - SMALL_BITS) };
+enum { MOST_BITS = 60, CLASS_COUNT = DTI_SIZE_CLASSES(MOST_BITS) };
 
 typedef struct block {
     dti_storage storage;           /* first: a storage is its block                                                */
@@ -28,26 +28,6 @@ typedef struct cache {
     size_t held;                   /* bytes of all blocks                                                          */
     size_t limit;                  /* of held; 0: none                                                             */
 } cache;
-
-/* ---- classes ----------------------------------------------------------------------------------------------------- *
- * 0: no bytes. Then 64, 128, 192, 256, and from there on four steps to a power of two: 320, 384, 448, 512, 640.     */
-
-static int log2_floor(size_t n) { return 63 - __builtin_clzll((unsigned long long)n); }
-
-static int class_of(size_t n)
-{
-    if (n <= (size_t)1 << SMALL_BITS) return (int)((n + SMALLEST - 1) / SMALLEST);
-    int power = log2_floor(n - 1);                                     /* 2^power < n <= 2^(power + 1)             */
-    size_t step = ((n - 1) >> (power - STEP_BITS)) - STEPS;
-    return 1 + STEPS * (power - SMALL_BITS + 1) + (int)step;
-}
-
-static size_t class_bytes(int class)
-{
-    if (class <= STEPS) return (size_t)class * SMALLEST;
-    size_t steps = (size_t)STEPS + (size_t)((class - 1) % STEPS) + 1;
-    return steps << ((class - 1) / STEPS - 1 + SMALL_BITS - STEP_BITS);
-}
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
@@ -108,7 +88,7 @@ static block *block_of_class(cache *c, dt_context *ctx, int class)
 {
     block *b = block_new(c, ctx);
     if (!b || class == 0) return b;
-    b->size = class_bytes(class);
+    b->size = dti_size_of_class(class);
     b->bytes = take_pages(c, b->size);
     if (b->bytes) {
         c->held += b->size;
@@ -152,7 +132,7 @@ dti_storage *dti_storage_new(dt_context *ctx, size_t n)
     cache *c = dti_context_layer(ctx, DTI_LAYER_STORAGE, sizeof *c, cache_fini);
     if (!c) return NULL;
     if (n > (size_t)1 << MOST_BITS) return out_of_memory(ctx, n, c);
-    int class = class_of(n);
+    int class = dti_size_class(n);
     block *b = block_take(c, ctx, class);
     if (!b) b = block_take_hard(c, ctx, class);
     if (!b) return out_of_memory(ctx, n, c);
@@ -175,7 +155,7 @@ void dti_storage_release(dti_storage *storage)
     if (!storage || --storage->references > 0) return;
     block *b = (block *)storage;
     cache *c = storage->ctx->layers[DTI_LAYER_STORAGE].state;
-    int class = class_of(storage->n);
+    int class = dti_size_class(storage->n);
     c->now -= (int64_t)storage->n;
     b->next = c->free[class];
     c->free[class] = b;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "core/shape.h"
 #include "tensor/sum.h"
 #include "tensor/tensor.h"
 
@@ -123,12 +124,6 @@ static int64_t count_far(const dt_tensor *x, const dt_tensor *y, double rtol, do
     return far;
 }
 
-static bool same_shape(const dt_tensor *x, const dt_tensor *y)
-{
-    const dt_shape *a = &x->spec->shape, *b = &y->spec->shape;
-    return a->n == b->n && memcmp(a->dim, b->dim, (size_t)a->n * sizeof a->dim[0]) == 0;
-}
-
 /* y as x lies, in y's own dtype. */
 static dt_tensor *lie_alike(dt_tensor *x, dt_tensor *y)
 {
@@ -141,7 +136,7 @@ static dt_tensor *lie_alike(dt_tensor *x, dt_tensor *y)
 bool dt_tensor_close(dt_tensor *x, dt_tensor *y, double rtol, double atol)
 {
     if (!dti_tensor_ok(x)) return false;
-    if (!y || y->ctx != x->ctx || !same_shape(x, y)) {
+    if (!y || y->ctx != x->ctx || !dti_shape_same(&x->spec->shape, &y->spec->shape)) {
         dti_fail(x->ctx, y && y->ctx == x->ctx ? DT_ERR_SHAPE : DT_ERR_ARG, "dt_tensor_close: %s and %s", x->spec->text,
                  y ? y->spec->text : "nothing");
         return false;
@@ -169,11 +164,8 @@ static bool is_first_holder(const dt_spec *spec)
 {
     int offset = spec->mesh->ctx->rank - spec->layout->base;
     for (int d = 0; d < spec->mesh->dim_count; d++) {
-        bool cuts = false;
-        for (int i = 0; i < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; i++)
-            cuts |= spec->form.split[i] == d;
         const dti_mesh_dim *dim = &spec->mesh->dims[d];
-        if (!cuts && dti_axes_coord(dim->axes, dim->axis_count, offset)) return false;
+        if (dti_form_split_by(&spec->form, d) < 0 && dti_axes_coord(dim->axes, dim->axis_count, offset)) return false;
     }
     return true;
 }

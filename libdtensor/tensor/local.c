@@ -6,28 +6,17 @@
 
 #include <string.h>
 
-/* How a mesh dim places a tensor. */
-typedef enum place { PLACE_R, PLACE_S, PLACE_SUM, PLACE_AVG, PLACE_OTHER_P } place;
+#include "core/shape.h"
 
-static place place_of(const dt_spec *spec, int mesh_dim)
+/* May the gradient of a value placed so be placed so along a mesh dim? Where S, it must be the same S: the forms'
+ * splits are compared. P(max) and the like have no gradient; R says so. */
+static bool grad_fits(const dti_form *value, const dti_form *grad, int mesh_dim, bool to_local)
 {
-    dti_partial partial = (dti_partial)spec->form.partial[mesh_dim];
-    if (partial) return partial == DTI_SUM ? PLACE_SUM : partial == DTI_AVG ? PLACE_AVG : PLACE_OTHER_P;
-    for (int i = 0; i < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; i++)
-        if (spec->form.split[i] == mesh_dim) return PLACE_S;
-    return PLACE_R;
-}
-
-/* May the gradient of a value placed so be placed so? Where S, it must be the same S: the forms' splits are
- * compared. */
-static bool grad_fits(place value, place grad, bool to_local)
-{
-    switch (value) {
-    case PLACE_S: return grad == PLACE_S;
-    case PLACE_R: return grad == PLACE_R || grad == PLACE_SUM;
-    case PLACE_SUM:
-    case PLACE_AVG: return !to_local && grad == PLACE_R;
-    default: return !to_local && grad == PLACE_R; /* P(max) and the like have no gradient; R says so               */
+    dti_place_kind stated = dti_form_place(grad, mesh_dim);
+    switch (dti_form_place(value, mesh_dim)) {
+    case DTI_PLACE_S: return stated == DTI_PLACE_S;
+    case DTI_PLACE_R: return stated == DTI_PLACE_R || grad->partial[mesh_dim] == DTI_SUM;
+    default: return !to_local && stated == DTI_PLACE_R;
     }
 }
 
@@ -42,7 +31,7 @@ static const dt_spec *read_grad(const dt_spec *spec, const char *grad, const cha
     if (!stated) return NULL;
     bool fits = true;
     for (int d = 0; d < spec->mesh->dim_count; d++)
-        fits &= spec->mesh->dims[d].size == 1 || grad_fits(place_of(spec, d), place_of(stated, d), to_local);
+        fits &= spec->mesh->dims[d].size == 1 || grad_fits(&spec->form, &stated->form, d, to_local);
     fits &= memcmp(spec->form.split, stated->form.split, sizeof spec->form.split) == 0
          && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
     if (fits) return stated;
@@ -75,16 +64,12 @@ dt_tensor *dt_to_local(dt_tensor *x, const char *grad)
     return spec ? crossed(x, dti_tensor_new(spec, x->storage ? dti_storage_retain(x->storage) : NULL), stated) : NULL;
 }
 
-static bool same_shape(dt_shape a, dt_shape b)
-{
-    return a.n == b.n && memcmp(a.dim, b.dim, (size_t)a.n * sizeof a.dim[0]) == 0;
-}
-
 static bool local_fits(const dt_tensor *local, const dt_spec *spec)
 {
     if (spec->mesh->rank < 0) return true;
+    dt_shape due = dt_spec_local_shape(spec, spec->mesh->rank);
     return local && local->spec->mesh->size == 1 && dt_spec_dtype(local->spec) == dt_spec_dtype(spec)
-        && same_shape(local->spec->shape, dt_spec_local_shape(spec, spec->mesh->rank));
+        && dti_shape_same(&local->spec->shape, &due);
 }
 
 /* The ranks agree: one local that does not fit is an error on all of them, and no hang. */

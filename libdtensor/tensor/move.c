@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Redistribution of tensors: a plan made from two specs, and carried out. On a dry context it is only counted. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "redistribute/compile.h"
@@ -38,20 +37,15 @@ static void destroy(dti_handle *handle)
     complete(work);
     dti_storage_release(work->storage);
     dti_tensor_destroy(work->source);
-    free(work);
+    dti_context_give(work->ctx, work, sizeof *work);
 }
 
 static dt_work *work_new(const dt_spec *spec)
 {
     dt_context *ctx = spec->mesh->ctx;
-    dt_work *work = calloc(1, sizeof *work);
-    if (!work) {
-        dti_fail(ctx, DT_ERR_MEMORY, "no memory to redistribute to %s", spec->text);
-        return NULL;
-    }
-    work->handle.destroy = destroy;
-    work->ctx = ctx;
-    work->spec = spec;
+    dt_work *work = dti_context_borrow(ctx, sizeof *work);
+    if (!work) return NULL;
+    *work = (dt_work){ .handle.destroy = destroy, .ctx = ctx, .spec = spec };
     dti_scope_own(ctx, &work->handle);
     return work;
 }
@@ -59,8 +53,9 @@ static dt_work *work_new(const dt_spec *spec)
 /* A dry run has what a run would have: the calls, the bytes, and by the price table the time. */
 static void predict(dt_context *ctx, const dt_plan *plan)
 {
-    dti_plan_count((dt_plan *)(uintptr_t)plan);
-    ctx->time += dt_plan_price(plan).time_us * 1e-6;
+    dt_plan *counted = (dt_plan *)(uintptr_t)plan;
+    dti_plan_count(counted);
+    ctx->time += dti_plan_time_us(counted) * 1e-6;
 }
 
 static dt_work *start(dt_tensor *x, const dt_spec *spec)

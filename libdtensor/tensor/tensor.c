@@ -10,9 +10,8 @@
 dti_body *dti_tensor_body(dt_tensor *x)
 {
     if (x->body) return x->body;
-    x->body = calloc(1, sizeof *x->body);
-    if (!x->body) dti_fail(x->ctx, DT_ERR_MEMORY, "no memory for a tensor");
-    else *x->body = (dti_body){ .references = 1, .handles = !x->hidden };
+    x->body = dti_context_borrow(x->ctx, sizeof *x->body);
+    if (x->body) *x->body = (dti_body){ .references = 1, .handles = !x->hidden };
     return x->body;
 }
 
@@ -40,7 +39,7 @@ static void release_body(dt_tensor *x)
     if (--body->references) return;
     drop_copies(body);
     if (body->node) x->ctx->recorder->release(body->node);
-    free(body);
+    dti_context_give(x->ctx, body, sizeof *body);
 }
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
@@ -49,9 +48,10 @@ static void destroy(dti_handle *handle)
 {
     dt_tensor *x = (dt_tensor *)(void *)handle;
     release_body(x);
+    dti_origin_release(x->origin);
     dti_storage_release(x->storage);
-    free(x->text);
-    free(x);
+    if (x->text) free(x->text);
+    dti_context_give(x->ctx, x, sizeof *x);
 }
 
 void dti_tensor_destroy(dt_tensor *x)
@@ -71,16 +71,12 @@ dt_tensor *dti_tensor_hide(dt_tensor *x)
 dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage)
 {
     dt_context *ctx = spec->mesh->ctx;
-    dt_tensor *x = calloc(1, sizeof *x);
+    dt_tensor *x = dti_context_borrow(ctx, sizeof *x);
     if (!x) {
         dti_storage_release(storage);
-        dti_fail(ctx, DT_ERR_MEMORY, "no memory for a tensor");
         return NULL;
     }
-    x->handle.destroy = destroy;
-    x->ctx = ctx;
-    x->spec = spec;
-    x->storage = storage;
+    *x = (dt_tensor){ .handle.destroy = destroy, .ctx = ctx, .spec = spec, .storage = storage };
     dti_scope_own(ctx, &x->handle);
     return x;
 }
@@ -92,6 +88,7 @@ dt_tensor *dti_tensor_share(dt_tensor *x)
     if (!y) return NULL;
     y->body = body;
     y->named = x->named;
+    y->origin = dti_origin_hold(x->origin);
     body->references++;
     body->handles++;
     return y;

@@ -32,6 +32,23 @@ typedef struct dti_recorder {
     void (*release)(struct dti_node *node);
 } dti_recorder;
 
+/* The call that made a tensor, for those who ask why. */
+typedef struct dti_origin {
+    int references;
+    void (*destroy)(struct dti_origin *origin);
+} dti_origin;
+
+static inline dti_origin *dti_origin_hold(dti_origin *origin)
+{
+    if (origin) origin->references++;
+    return origin;
+}
+
+static inline void dti_origin_release(dti_origin *origin)
+{
+    if (origin && --origin->references == 0) origin->destroy(origin);
+}
+
 #define DTI_PINNED (UINT32_C(1) << 31)
 
 struct dt_tensor {
@@ -44,6 +61,7 @@ struct dt_tensor {
     bool hidden;                   /* no scope's and no user's: a copy, or kept by the tape                        */
     uint32_t named;                /* pinned by a user: the mesh dims that were named, and DTI_PINNED; else 0      */
     dt_tensor *next_copy;          /* in the list of copies it is in                                               */
+    dti_origin *origin;            /* NULL: no call of an op                                                       */
 };
 
 /* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */

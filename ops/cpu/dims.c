@@ -62,3 +62,16 @@ int64_t dti_walk_count(const dti_walk *w)
     for (int d = 0; d < w->n; d++) n *= w->size[d];
     return n;
 }
+
+void dti_copy_run(char *to, const char *from, int64_t n, int64_t step, size_t size)
+{
+    if (step == (int64_t)size) memcpy(to, from, (size_t)n * size);
+    else if (size == 4)
+        for (int64_t i = 0; i < n; i++) memcpy(to + 4 * i, from + step * i, 4);
+    else if (size == 2)
+        for (int64_t i = 0; i < n; i++) memcpy(to + 2 * i, from + step * i, 2);
+    else if (size == 8)
+        for (int64_t i = 0; i < n; i++) memcpy(to + 8 * i, from + step * i, 8);
+    else
+        for (int64_t i = 0; i < n; i++) to[i] = from[step * i];
+}

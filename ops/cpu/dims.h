@@ -6,6 +6,8 @@
 #ifndef DTI_OPS_CPU_DIMS_H
 #define DTI_OPS_CPU_DIMS_H
 
+#include <stddef.h>
+
 #include <dtensor/types.h>
 
 typedef struct dti_walk {
@@ -26,5 +28,8 @@ bool dti_walk_begin(dti_walk *walk);
 bool dti_walk_next(dti_walk *walk);
 /* How many there are. */
 int64_t dti_walk_count(const dti_walk *walk);
+
+/* n elements of a size, each *step* bytes from the one before. */
+void dti_copy_run(char *to, const char *from, int64_t n, int64_t step, size_t size);
 
 #endif

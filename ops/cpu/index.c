@@ -25,17 +25,6 @@ static int64_t product(const dt_shape *shape, int first, int last)
     return n;
 }
 
-static int64_t local_of(const dti_set *held, int64_t id)
-{
-    const dti_interval *at = dti_set_at(held);
-    int64_t before = 0;
-    for (int i = 0; i < held->n; i++) {
-        if (id >= at[i].lo && id < at[i].hi) return before + id - at[i].lo;
-        before += at[i].hi - at[i].lo;
-    }
-    return -1;
-}
-
 static bool is_there(const dt_call *call, const picking *p)
 {
     for (int64_t i = 0; i < p->count; i++) {
@@ -63,7 +52,7 @@ static bool begin(const dt_call *call, const dt_part *x, int dim, const dt_part 
     }
     dti_set_init(&held);
     dti_spec_set(x->spec, dim, x->rank, &held);
-    for (int64_t i = 0; i < p->count; i++) p->ids[i] = local_of(&held, p->ids[i]);
+    for (int64_t i = 0; i < p->count; i++) p->ids[i] = dti_set_find(&held, p->ids[i]);
     dti_set_fini(&held);
     return true;
 }

@@ -36,6 +36,13 @@ dt_status dti_cpu_exp_less(const dt_call *call);
 dt_status dti_cpu_scale_rows(const dt_call *call);
 /* Along the dim of a dti_along, by index in the whole tensor: x, number. */
 dt_status dti_cpu_first_of(const dt_call *call);
+/* cross_entropy.c: x, targets, w?; keeps the log-sum-exp of a row and the weight of its classes. */
+dt_status dti_cpu_cross_entropy(const dt_call *call);
+/* Its halves, for classes that are split: sums of x, targets, max, w?; what comes of targets, max, sum, parts. */
+dt_status dti_cpu_cross_entropy_sums(const dt_call *call);
+dt_status dti_cpu_cross_entropy_end(const dt_call *call);
+/* x, targets, lse, scale, g, w?. */
+dt_status dti_cpu_cross_entropy_grad(const dt_call *call);
 /* index.c: numbers count in the whole tensor; what another rank holds gives -0. */
 dt_status dti_cpu_embedding(const dt_call *call);
 dt_status dti_cpu_index_select(const dt_call *call);
@@ -61,6 +68,8 @@ dt_status dti_cpu_matmul_tn(const dt_call *call);
 /* The gradients of linear: g w; the transpose of g, by rows, times x. */
 dt_status dti_cpu_linear_input(const dt_call *call);
 dt_status dti_cpu_linear_weight(const dt_call *call);
+/* einsum.c: sums of products of one operand or two, by the equation of a dti_einsum. */
+dt_status dti_cpu_einsum(const dt_call *call);
 /* view.c: the operand's elements as they lie; with dims in another order, by a dt_shape or a dti_two_dims; several
  * times, where dims of one element stretch. */
 dt_status dti_cpu_view(const dt_call *call);

@@ -40,8 +40,9 @@ static void lay_out(const dti_product *p)
 static bool run_f32(const dti_product *p)
 {
     if (p->add) lay_out(p);
-    return dnnl_sgemm('N', p->transposed ? 'T' : 'N', p->m, p->n, p->k, 1, p->a, p->k, p->b,
-                      p->transposed ? p->k : p->n, p->add ? 1 : 0, p->c, p->n) == dnnl_success;
+    return dnnl_sgemm(p->a_transposed ? 'T' : 'N', p->transposed ? 'T' : 'N', p->m, p->n, p->k, 1, p->a,
+                      p->a_transposed ? p->m : p->k, p->b, p->transposed ? p->k : p->n, p->add ? 1 : 0, p->c, p->n)
+        == dnnl_success;
 }
 
 /* ---- bf16 -------------------------------------------------------------------------------------------------------- */
@@ -63,7 +64,7 @@ static bool describe(dnnl_memory_desc_t *to, int64_t rows, int64_t columns, int6
 
 static bool describe_all(const dti_product *p, matrices *m)
 {
-    return describe(&m->a, p->m, p->k, p->k, 1)
+    return describe(&m->a, p->m, p->k, p->a_transposed ? 1 : p->k, p->a_transposed ? p->m : 1)
         && describe(&m->b, p->k, p->n, p->transposed ? 1 : p->n, p->transposed ? p->k : 1)
         && describe(&m->c, p->m, p->n, p->n, 1) && describe(&m->add, 1, p->n, p->n, 1);
 }

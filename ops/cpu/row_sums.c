@@ -73,6 +73,16 @@ DTI_CLONES double dti_row_exp_sum(const double *x, double shift, int64_t n)
     return sum;
 }
 
+DTI_CLONES double dti_row_weighted(const double *x, double center, const double *w, int64_t n)
+{
+    lanes sum = { { 0 } };
+    int64_t at = 0;
+    for (; at + DTI_LANES <= n; at += DTI_LANES)
+        for (int i = 0; i < DTI_LANES; i++) sum.of[i] += (x[at + i] - center) * (w ? w[at + i] : 1);
+    for (int i = 0; at + i < n; i++) sum.of[i] += (x[at + i] - center) * (w ? w[at + i] : 1);
+    return add_lanes(sum);
+}
+
 DTI_CLONES void dti_row_scale(double *x, double center, double scale, const double *w, const double *b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

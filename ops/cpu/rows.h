@@ -41,6 +41,8 @@ double dti_row_max(const double *x, int64_t n); /* NaN where there is one       
 double dti_row_exp(double *x, double shift, int64_t n);
 /* The sum alone. */
 double dti_row_exp_sum(const double *x, double shift, int64_t n);
+/* The sum of (x - center) * w; w NULL: of ones. */
+double dti_row_weighted(const double *x, double center, const double *w, int64_t n);
 /* x = (x - center) * scale * w + b; w and b may be NULL. */
 void dti_row_scale(double *x, double center, double scale, const double *w, const double *b, int64_t n);
 

@@ -17,20 +17,6 @@ dt_status dti_cpu_view(const dt_call *call)
 
 /* ---- by steps ---------------------------------------------------------------------------------------------------- */
 
-/* n elements, each *step* bytes from the one before. */
-static void copy_run(char *to, const char *from, int64_t n, int64_t step, size_t size)
-{
-    if (step == (int64_t)size) memcpy(to, from, (size_t)n * size);
-    else if (size == 4)
-        for (int64_t i = 0; i < n; i++) memcpy(to + 4 * i, from + step * i, 4);
-    else if (size == 2)
-        for (int64_t i = 0; i < n; i++) memcpy(to + 2 * i, from + step * i, 2);
-    else if (size == 8)
-        for (int64_t i = 0; i < n; i++) memcpy(to + 8 * i, from + step * i, 8);
-    else
-        for (int64_t i = 0; i < n; i++) to[i] = from[step * i];
-}
-
 /* Dims of the result that lie one behind the other in the operand, too, are one. */
 static void join(dti_walk *w)
 {
@@ -58,7 +44,7 @@ static void copy_walk(const dt_part *x, const dt_part *y, dti_walk *w)
         step = w->step[w->n];
     }
     for (bool more = dti_walk_begin(w); more; more = dti_walk_next(w), to += n * (int64_t)size)
-        copy_run(to, (const char *)x->data + w->at * (int64_t)size, n, step * (int64_t)size, size);
+        dti_copy_run(to, (const char *)x->data + w->at * (int64_t)size, n, step * (int64_t)size, size);
 }
 
 static void steps_of(const dt_shape *shape, int64_t *step)

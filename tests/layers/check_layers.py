@@ -15,7 +15,7 @@ LAYERS = ["core", "comm", "mesh", "placements", "redistribute", "tensor", "autog
           "top"]
 FOLDERS = {"libdtensor/core": "core", "libdtensor/comm": "comm", "mesh": "mesh", "placements": "placements",
            "redistribute": "redistribute", "libdtensor/tensor": "tensor", "libdtensor/autograd": "autograd",
-           "ops": "ops", "nn": "nn", "parallel": "parallel", "train": "train", "dry": "dry"}
+           "ops": "ops", "nn": "nn", "parallel": "parallel", "train": "train", "dry": "dry", "libdtensor/debug": "top"}
 PUBLIC = {"api": "core", "status": "core", "types": "core", "context": "core", "mesh": "mesh", "spec": "placements",
           "plan": "redistribute", "tensor": "tensor", "autograd": "autograd", "op": "ops", "ops": "ops", "nn": "nn",
           "parallel": "parallel", "train": "train", "debug": "top", "dtensor": "top",

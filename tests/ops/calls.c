@@ -6,6 +6,7 @@
 #include "calls.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 #include "suite.h"
 #include "tensor/tensor.h"
 
-enum { SIZES = 5, MAX_DIMS = 4, MAX_ELEMENTS = 1500, TRIES = 30 };
+enum { SIZES = 5, MAX_DIMS = 4, RANKS = MAX_DIMS + 1, MAX_GUESSES = 25, MAX_ELEMENTS = 1500, TRIES = 30 };
 
 /* ---- what there is to choose from -------------------------------------------------------------------------------- */
 
@@ -46,15 +47,30 @@ static const int64_t integers[] = { 1, 2, 0, -1, 3 };
 
 enum { NUMBERS = -1 };                 /* in place of an operand: the attributes that are numbers                  */
 
-/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a
- * line are indices below the first letter's size. */
+/* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i are indices,
+ * from 0 or where their line begins, below the size of letter v, of the first letter where there is none. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
+    { "rms_norm", NUMBERS, { true, 0, 1 } }, { "layer_norm", NUMBERS, { true, 0, 1 } },
     { "attention", NUMBERS, { true, 0, 1 } },
     { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },
+    { "cross_entropy", NUMBERS, { true, 0, 1 } }, { "cross_entropy", 1, { true, -1, 0 } },
+    { "cross_entropy_end", 0, { true, -1, 0 } }, { "cross_entropy_end", 2, { true, 0.5, 4 } },
+    { "cross_entropy_grad", NUMBERS, { true, 0, 1 } }, { "cross_entropy_grad", 1, { true, -1, 0 } },
+    { "cross_entropy_grad", 2, { true, 3, 6 } },
+    { "cross_entropy_sums", NUMBERS, { true, 0, 1 } }, { "cross_entropy_sums", 1, { true, -1, 0 } },
     { "div_scalar", NUMBERS, { true, 0.5, 4 } }, { "dropout", NUMBERS, { true, 0, 0.75 } },
     { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } },
     { "rope", NUMBERS, { true, 0.5, 4 } },
     { "rsqrt", 0, { true, 0.5, 4 } }, { "sqrt", 0, { true, 0.5, 4 } },
+};
+
+/* Texts mean something to their op alone. */
+static const struct { const char *op, *text; } texts[] = {
+    { "einsum", "ij,jk->ik" }, { "einsum", "bij,bjk->bik" }, { "einsum", "ij->ji" }, { "einsum", "i,i->i" },
+    { "einsum", "bhqd,bkhd->bhqk" }, { "einsum", "ij,kj->ki" }, { "einsum", "i,j" }, { "einsum", "ij,ij->" },
+    { "einsum", "ijk->j" }, { "einsum", "...i,...i->..." }, { "einsum", "ji,kj->ik" }, { "einsum", "ij,j->i" },
+    { "einsum", "ij,jk" }, { "einsum", "ib,kjb->jb" }, { "einsum", "...ij,jk->...ik" }, { "einsum", "ijk,kl->il" },
+    { "einsum", "ij,jk->" }, { "einsum", "...i" }, { "einsum", "i...,i...j->j..." }, { "einsum", "i,ij->j" },
 };
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */
@@ -99,6 +115,13 @@ static int pick(int number, int what, int n)
 }
 
 static int choose(const drawing *d, int what, int n) { return pick(d->twins ? d->number / 2 : d->number, what, n); }
+
+static bool op_has(const dt_op *op, dt_attribute_kind kind)
+{
+    for (int i = 0; i < op->attribute_count; i++)
+        if (op->attributes[i].kind == kind) return true;
+    return false;
+}
 
 /* The last operand of a head with dots is there up to three times. */
 static int operands_of(const drawing *d)
@@ -167,15 +190,17 @@ static void shape_by_rule(drawing *d, int operand)
     }
 }
 
-/* Where the rule is derived, shapes come before it: all have the first sizes of the profile, each its own rank. */
-static void shape_by_guess(drawing *d, int operand)
+/* Where the rule is derived, shapes come before it: all have the first sizes of the profile, each its own rank, a digit
+ * of *ranks*. */
+static void shape_by_guess(drawing *d, int operand, int ranks)
 {
     const int64_t *sizes = profiles[choose(d, CHOOSE_PROFILE, DT_COUNT(profiles))];
-    int all = 1, rank;
-    for (int i = 0; i < d->call.n; i++) all *= MAX_DIMS;
-    rank = choose(d, CHOOSE_RANKS, all);
-    for (int i = 0; i < operand; i++) rank /= MAX_DIMS;
-    for (int k = 0; k < (rank + 1) % MAX_DIMS; k++) add_dim(&d->call.form[operand], &sizes[k], 1);
+    dti_form *form = &d->call.form[operand];
+    int32_t dtype = form->dtype;
+    memset(form, 0, sizeof *form);
+    form->dtype = dtype;
+    for (int i = 0; i < operand; i++) ranks /= RANKS;
+    for (int k = 0; k < (ranks + 1) % RANKS && dtype; k++) add_dim(form, &sizes[k], 1);
 }
 
 static bool make_specs(drawing *d)
@@ -239,6 +264,16 @@ static double draw_number(const drawing *d, int what)
     return range.low + (range.high - range.low) * pick(d->number, what, 4) / 4;
 }
 
+static const char *draw_text(const drawing *d, int what)
+{
+    int own = 0;
+    for (int i = 0; i < DT_COUNT(texts); i++) own += is_named(d->op, texts[i].op);
+    int number = own ? choose(d, what, own) : 0;
+    for (int i = 0; i < DT_COUNT(texts); i++)
+        if (is_named(d->op, texts[i].op) && number-- == 0) return texts[i].text;
+    return "";
+}
+
 static void draw_attribute(drawing *d, int number, const dt_shape *first)
 {
     const dt_attribute *a = &d->op->attributes[number];
@@ -251,6 +286,7 @@ static void draw_attribute(drawing *d, int number, const dt_shape *first)
     case DT_ATTRIBUTE_BOOL: *(bool *)at = choose(d, what, 2) != 0; break;
     case DT_ATTRIBUTE_NUMBER: *(double *)at = draw_number(d, what); break;
     case DT_ATTRIBUTE_DTYPE: *(dt_dtype *)at = any[choose(d, what, DT_COUNT(any))]; break;
+    case DT_ATTRIBUTE_TEXT: snprintf(at, DT_MAX_TEXT, "%s", draw_text(d, what)); break;
     default: *(dt_shape *)at = draw_shape(choose(d, what, SHAPES), first); break;
     }
 }
@@ -280,22 +316,49 @@ static bool takes(drawing *d)
     return taken;
 }
 
-static bool draw_shapes(drawing *d)
+static void shape_all_by_rule(drawing *d)
 {
-    for (int i = 0; i < d->call.n; i++) {
-        if (!d->call.form[i].dtype) continue;
-        if (d->op->derive) shape_by_guess(d, i);
-        else shape_by_rule(d, i);
-    }
+    for (int i = 0; i < d->call.n; i++)
+        if (d->call.form[i].dtype) shape_by_rule(d, i);
+}
+
+/* false: the row has no rule for such ranks. */
+static bool is_told(drawing *d, int ranks)
+{
+    for (int i = 0; i < d->call.n; i++) shape_by_guess(d, i, ranks);
     if (!make_specs(d)) return false;
     draw_attributes(d);
-    if (takes(d)) return true;
-    if (!d->op->derive || !make_specs(d)) return false;
-    bool told = ask(d);                                                /* the rule says which letters are alike    */
+    bool told = ask(d);
     dt_context_clear(d->ctx);
-    for (int i = 0; i < d->call.n && told; i++)
-        if (d->call.form[i].dtype) shape_by_rule(d, i);
-    return told && takes(d);
+    return told;
+}
+
+/* From the ranks that were drawn on, the first that the row has a rule for, which says what letters are alike. */
+static bool draw_derived(drawing *d)
+{
+    int all = 1, k = 0;
+    for (int i = 0; i < d->call.n; i++) all *= RANKS;
+    int first = choose(d, CHOOSE_RANKS, all);
+    while (k < MAX_GUESSES && !is_told(d, (first + k) % all)) k++;
+    if (k == MAX_GUESSES) return false;
+    if (takes(d)) return true;
+    shape_all_by_rule(d);
+    return takes(d);
+}
+
+static bool draw_shapes(drawing *d)
+{
+    if (d->op->derive) return draw_derived(d);
+    shape_all_by_rule(d);
+    if (!make_specs(d)) return false;
+    draw_attributes(d);
+    return takes(d);
+}
+
+/* A rule that is derived says it too late: it may be the last operand, but not the only one. */
+static bool may_lack(const drawing *d, int operand)
+{
+    return d->op->derive ? operand > 0 && operand == d->call.n - 1 : d->asking.rule.operand[operand].optional;
 }
 
 static bool draw(drawing *d)
@@ -309,8 +372,8 @@ static bool draw(drawing *d)
                                                      d->op->polynomial ? d->op->polynomial : "none" }, &d->asking.rule))
         return false;
     for (int i = 0; i < d->call.n; i++) d->call.form[i].dtype = (int32_t)draw_dtype(d, i);
-    for (int i = 0; i < d->call.n && !d->op->derive; i++)
-        if (d->asking.rule.operand[i].optional && choose(d, CHOOSE_ABSENT, 2)) d->call.form[i].dtype = 0;
+    for (int i = 0; i < d->call.n; i++)
+        if (may_lack(d, i) && choose(d, CHOOSE_ABSENT, 2)) d->call.form[i].dtype = 0;
     return draw_shapes(d);
 }
 
@@ -333,11 +396,19 @@ int64_t call_count(const op_call *call, int operand)
     return n;
 }
 
+static int64_t indexed(const drawing *d)
+{
+    const dti_rule *rule = &d->asking.rule;
+    int v = 0;
+    while (v < rule->letter_count && rule->letter[v].name != 'v') v++;
+    return d->propagation.bound.letter[v < rule->letter_count ? v : 0].size;
+}
+
 static value_range range_of(const drawing *d, int operand)
 {
     value_range range = domain_of(d->op, operand);
-    if (range.given || call_dtype_letter(d->op, operand) != 'i') return range;
-    return (value_range){ true, 0, (double)d->propagation.bound.letter[0].size - 1 };
+    if (call_dtype_letter(d->op, operand) != 'i') return range;
+    return (value_range){ true, range.low, (double)indexed(d) - 1 };
 }
 
 /* false: there is no value in the range. */
@@ -446,7 +517,7 @@ static double number_at(const call_result *result, const void *values, int64_t e
 
 /* The other thing that rows do not say: coefficients of both signs, so that magnitudes, too, cancel. Their largest is
  * what counts. */
-static bool is_mixed(const dt_op *op) { return is_named(op, "rope"); }
+static bool is_mixed(const dt_op *op) { return is_named(op, "rope") || is_named(op, "cross_entropy_grad"); }
 
 static bool measure(const dt_op *op, call_result *out, int padded, dt_tensor *y)
 {
@@ -531,8 +602,8 @@ op_calls calls_make(const dt_op *op, int wanted)
     if (!expect(d != NULL, "memory")) return calls;
     d->op = op;
     d->out = &calls;
-    for (int i = 0; i < op->attribute_count; i++) d->twins |= op->attributes[i].kind == DT_ATTRIBUTE_NUMBER;
-    d->wanted = d->twins ? 2 * wanted : wanted;
+    d->twins = op_has(op, DT_ATTRIBUTE_NUMBER);
+    d->wanted = d->twins || op_has(op, DT_ATTRIBUTE_TEXT) ? 2 * wanted : wanted;
     dt_status status = dt_launch_threads(1, make, d, error, sizeof error);
     expect(status == DT_OK, "%s: %s", op->head, error);
     free(d);
@@ -540,27 +611,6 @@ op_calls calls_make(const dt_op *op, int wanted)
 }
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */
-
-static void put_attribute(const op_call *call, const dt_attribute *a, dti_pen *pen)
-{
-    const void *at = call->attributes + a->offset;
-    const dt_dims *dims = at;
-    const dt_shape *shape = at;
-    dti_put(pen, " %s=", a->name);
-    switch (a->kind) {
-    case DT_ATTRIBUTE_INT: dti_put(pen, "%lld", (long long)*(const int64_t *)at); break;
-    case DT_ATTRIBUTE_DIM: dti_put(pen, "%d", *(const int *)at); break;
-    case DT_ATTRIBUTE_BOOL: dti_put(pen, "%d", *(const bool *)at); break;
-    case DT_ATTRIBUTE_NUMBER: dti_put(pen, "%g", *(const double *)at); break;
-    case DT_ATTRIBUTE_DTYPE: dti_put(pen, "%s", dt_dtype_text(*(const dt_dtype *)at)); break;
-    case DT_ATTRIBUTE_DIMS:
-        for (int i = 0; i < dims->n; i++) dti_put(pen, "%s%d", i ? "," : "", dims->dim[i]);
-        break;
-    default:
-        for (int i = 0; i < shape->n; i++) dti_put(pen, "%s%lld", i ? "," : "", (long long)shape->dim[i]);
-        break;
-    }
-}
 
 const char *call_text(const op_call *call, const char *const *specs, char *text, size_t room)
 {
@@ -575,6 +625,9 @@ const char *call_text(const op_call *call, const char *const *specs, char *text,
             dti_put_sizes(&pen, &call->form[i]);
         }
     }
-    for (int i = 0; i < call->op->attribute_count; i++) put_attribute(call, &call->op->attributes[i], &pen);
+    for (int i = 0; i < call->op->attribute_count; i++) {
+        dti_put(&pen, " ");
+        dti_put_attribute(&pen, &call->op->attributes[i], call->attributes, false);
+    }
     return text;
 }

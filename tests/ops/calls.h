@@ -32,8 +32,9 @@ typedef struct op_calls {
     op_call *call;
 } op_calls;
 
-/* Up to *wanted* calls that one rank can do, twice as many of a row with numbers: what is remembered of a call must not
- * hang on them; fewer where the row has no more. What fails otherwise is a failure of the running test. */
+/* Up to *wanted* calls that one rank can do, twice as many of a row with texts, or with numbers: what is remembered of
+ * a call must not hang on them; fewer where the row has no more. What fails otherwise is a failure of the running
+ * test. */
 op_calls calls_make(const dt_op *op, int wanted);
 void calls_free(op_calls *calls);
 

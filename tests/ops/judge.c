@@ -21,6 +21,7 @@
 
 #include "core/context.h"
 #include "core/number.h"
+#include "operands.h"
 #include "ops/dispatch.h"
 #include "suite.h"
 #include "tensor/tensor.h"
@@ -160,8 +161,12 @@ static bool is_kept(const dti_dispatch *d, const dti_answer *answer)
     return kept;
 }
 
-/* Can every partial operand be made so that it has its value, bit for bit? */
-static bool can_be_made(const promise *p, const dt_spec *const *specs);
+static bool can_be_made(const promise *p, const dt_spec *const *specs)
+{
+    bool can = true;
+    for (int i = 0; i < p->call->n; i++) can &= !specs[i] || operand_can_be(p->call, specs[i]);
+    return can;
+}
 
 /* What propagation says. false: not a case for these values. */
 static bool promise_answer(job *j, promise *p, const dt_spec *const *specs, const dti_answer *answer,
@@ -242,18 +247,6 @@ static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const place
     dt_context_clear(mesh->ctx);
 }
 
-static void place_call(const op_call *call, dt_mesh *mesh, const judge_effort *effort, int draws, placed_list *list)
-{
-    list->count = 0;
-    if (dt_mesh_dim_count(mesh) == 1) {
-        placed_all(call, mesh, effort->combinations, list);
-        return;
-    }
-    placed_pairs(call, mesh, effort->pairs, list);
-    placed_singles(call, mesh, effort->singles, list);
-    placed_draws(call, mesh, draws, call_seed(call, 1, call_count(call, 0)), list);
-}
-
 static void make_promises(job *j, const op_calls *calls, const judge_effort *effort)
 {
     dt_context *ctx = dt_context_dry(j->ranks);
@@ -263,7 +256,8 @@ static void make_promises(job *j, const op_calls *calls, const judge_effort *eff
     for (int rank = 0; rank < j->ranks; rank++)
         j->dry[rank] = dt_mesh_create(dti_context_new(rank, j->ranks, true), j->mesh);
     for (int i = 0; s && i < calls->count; i++) {
-        place_call(&calls->call[i], mesh, effort, effort->draws / calls->count + 1, &list);
+        list.count = 0;
+        placed_call(&calls->call[i], mesh, effort, calls->count, &list);
         for (int k = 0; k < list.count; k++) make_promise(j, mesh, &calls->call[i], &list.at[k], s);
     }
     for (int rank = 0; rank < j->ranks; rank++) {
@@ -273,72 +267,6 @@ static void make_promises(job *j, const op_calls *calls, const judge_effort *eff
     placed_free(&list);
     free(s);
     dt_context_destroy(&ctx);
-}
-
-/* ---- operands ---------------------------------------------------------------------------------------------------- */
-
-static value_split split_of(const dt_spec *spec, value_kind kind)
-{
-    value_split split = { .count = 1, .averaged = 1, .dtype = dt_spec_dtype(spec), .exact = kind != VALUES_ROUGH };
-    for (int m = 0; m < spec->mesh->dim_count; m++) {
-        int size = spec->mesh->dims[m].size;
-        if (!spec->form.partial[m]) continue;
-        split.kind = (dti_partial)spec->form.partial[m];
-        split.count *= size;
-        if (split.kind == DTI_AVG) split.averaged *= size;
-    }
-    return split;
-}
-
-static bool can_be_made(const promise *p, const dt_spec *const *specs)
-{
-    for (int i = 0; i < p->call->n; i++) {
-        if (!specs[i] || !specs[i]->layout->partial_count) continue;
-        value_split split = split_of(specs[i], p->call->kind);
-        if (!value_splits(&split)) return false;
-    }
-    return true;
-}
-
-typedef struct filling {
-    const op_call *call;
-    int operand, contribution;
-    value_split split;
-    size_t size;
-    char *part;
-} filling;
-
-static void fill_run(const dti_part_run *run, void *arg)
-{
-    const filling *f = arg;
-    for (int64_t k = 0; k < run->count; k++) {
-        int64_t e = run->global + k;
-        double value = f->call->values[f->operand][e];
-        if (f->split.kind)
-            value = value_part(&f->split, value, f->contribution, call_seed(f->call, f->operand, e));
-        dti_number_set(f->split.dtype, value, f->part + (run->local + k) * (int64_t)f->size);
-    }
-}
-
-static int contribution_of(const dt_spec *spec)
-{
-    const dt_mesh *mesh = spec->mesh;
-    int at = 0;
-    for (int m = 0; m < mesh->dim_count; m++)
-        if (spec->form.partial[m]) at = at * mesh->dims[m].size + dti_mesh_coord_of(mesh, m, mesh->ctx->rank);
-    return at;
-}
-
-static dt_tensor *make_operand(dt_mesh *mesh, const promise *p, int i)
-{
-    const dt_spec *spec = p->at.spec[i][0] ? dt_spec_parse(mesh, p->at.spec[i]) : NULL;
-    dti_storage *storage;
-    if (!spec || !dti_part_new(spec, &storage)) return NULL;
-    filling f = { .call = p->call, .operand = i, .contribution = contribution_of(spec),
-                  .split = split_of(spec, p->call->kind), .size = dt_dtype_bytes(dt_spec_dtype(spec)),
-                  .part = storage->bytes };
-    dti_part_runs(spec, mesh->rank, fill_run, &f);
-    return dti_tensor_new(spec, storage);
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -412,7 +340,7 @@ static void run_case(dt_context *ctx, dt_mesh *mesh, job *j, int number)
     seen *log = &j->seen[dt_rank(ctx)][number];
     dt_tensor *x[CALL_OPERANDS], *y[CALL_RESULTS] = { NULL };
     int scope = dt_scope_push(ctx, p->total ? 0 : DT_SCOPE_STRICT);
-    for (int i = 0; i < p->call->n; i++) x[i] = make_operand(mesh, p, i);
+    for (int i = 0; i < p->call->n; i++) x[i] = operand_make(mesh, p->call, i, p->at.spec[i]);
     dt_counters before = dt_mesh_counters(mesh, NULL);
     dt_status status = dt_apply_all(p->call->op, x, p->call->n, p->call->attributes, y, p->call->result_count);
     dt_counters after = dt_mesh_counters(mesh, NULL);
@@ -443,21 +371,13 @@ static dt_status run_cases(dt_context *ctx, void *arg)
 
 /* ---- what ranks saw ---------------------------------------------------------------------------------------------- */
 
-static bool splits_or_is_partial(const dt_spec *spec, int m)
-{
-    if (spec->form.partial[m]) return true;
-    for (int k = 0; k < spec->form.split_first[spec->form.factor_first[spec->form.dim_count]]; k++)
-        if (spec->form.split[k] == m) return true;
-    return false;
-}
-
 /* The first rank that holds the same part of a result. */
 static int leader_of(const dt_spec *spec, int rank)
 {
     int leader = 0;
     for (int m = 0; m < spec->mesh->dim_count; m++)
         leader = leader * spec->mesh->dims[m].size
-               + (splits_or_is_partial(spec, m) ? dti_mesh_coord_of(spec->mesh, m, rank) : 0);
+               + (dti_form_place(&spec->form, m) != DTI_PLACE_R ? dti_mesh_coord_of(spec->mesh, m, rank) : 0);
     return leader;
 }
 
@@ -498,7 +418,7 @@ static void run(job *j)
 
 /* ---- the front door ---------------------------------------------------------------------------------------------- */
 
-static int ranks_of(const char *mesh)
+int judge_ranks(const char *mesh)
 {
     int ranks = 1;
     for (const char *at = strchr(mesh, '='); at; at = strchr(at + 1, '=')) ranks *= atoi(at + 1);
@@ -507,7 +427,7 @@ static int ranks_of(const char *mesh)
 
 judge_count judge(const op_calls *calls, const char *mesh, const judge_effort *effort)
 {
-    job j = { .mesh = mesh, .ranks = ranks_of(mesh) };
+    job j = { .mesh = mesh, .ranks = judge_ranks(mesh) };
     make_promises(&j, calls, effort);
     bool room = true;
     for (int rank = 0; rank < j.ranks; rank++) {

@@ -7,14 +7,13 @@
 
 #include "placed.h"
 
-typedef struct judge_effort {          /* per call and mesh, at most                                               */
-    int combinations, pairs, singles;
-    int draws;                         /* of all calls of a row on one mesh                                        */
-} judge_effort;
+typedef placed_effort judge_effort;
 
 typedef struct judge_count { int64_t cases, moved, summed; } judge_count; /* moved: something was redistributed;
                                           summed: judged within a bound, not bit for bit                           */
 
+/* How many ranks a mesh has. */
+int judge_ranks(const char *mesh);
 /* All calls on a mesh of one or two dims, "x=2,y=3". What is wrong is a failure of the running test. */
 judge_count judge(const op_calls *calls, const char *mesh, const judge_effort *effort);
 

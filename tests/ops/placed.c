@@ -310,3 +310,14 @@ void placed_pairs(const op_call *call, dt_mesh *mesh, int most, placed_list *lis
     }
     free(s);
 }
+
+void placed_call(const op_call *call, dt_mesh *mesh, const placed_effort *effort, int n, placed_list *list)
+{
+    if (dt_mesh_dim_count(mesh) == 1) {
+        placed_all(call, mesh, effort->combinations, list);
+        return;
+    }
+    placed_pairs(call, mesh, effort->pairs, list);
+    placed_singles(call, mesh, effort->singles, list);
+    placed_draws(call, mesh, effort->draws / n + 1, call_seed(call, 1, call_count(call, 0)), list);
+}

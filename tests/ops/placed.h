@@ -24,6 +24,13 @@ void placed_pairs(const op_call *call, dt_mesh *mesh, int most, placed_list *lis
 void placed_singles(const op_call *call, dt_mesh *mesh, int most, placed_list *list);
 /* ... and n drawn at random. */
 void placed_draws(const op_call *call, dt_mesh *mesh, int n, uint64_t seed, placed_list *list);
+typedef struct placed_effort {         /* per call and mesh, at most                                               */
+    int combinations, pairs, singles;
+    int draws;                         /* of all calls of a row on one mesh                                        */
+} placed_effort;
+
+/* All that this says for one of n calls: combinations on a mesh of one dim, else the others. */
+void placed_call(const op_call *call, dt_mesh *mesh, const placed_effort *effort, int n, placed_list *list);
 void placed_free(placed_list *list);
 
 #endif

@@ -16,13 +16,14 @@ typedef struct all {
     double value;
     dt_dtype dtype;
     dt_shape shape;
+    char text[DT_MAX_TEXT];
 } all;
 
 static const dt_attribute attributes[] = {
     { "count", DT_ATTRIBUTE_INT, offsetof(all, count) },    { "dim", DT_ATTRIBUTE_DIM, offsetof(all, dim) },
     { "dims", DT_ATTRIBUTE_DIMS, offsetof(all, dims) },     { "keep", DT_ATTRIBUTE_BOOL, offsetof(all, keep) },
     { "value", DT_ATTRIBUTE_NUMBER, offsetof(all, value) }, { "dtype", DT_ATTRIBUTE_DTYPE, offsetof(all, dtype) },
-    { "shape", DT_ATTRIBUTE_SHAPE, offsetof(all, shape) },
+    { "shape", DT_ATTRIBUTE_SHAPE, offsetof(all, shape) },  { "text", DT_ATTRIBUTE_TEXT, offsetof(all, text) },
 };
 
 static const dt_op op = {
@@ -57,6 +58,8 @@ static const good_row good[] = {
     { "shape=2,3", { .shape = { 2, { 2, 3 } } } },
     { "shape=-1,4", { .shape = { 2, { -1, 4 } } } },
     { "shape=", { .shape = { 0, { 0 } } } },
+    { "text=ij, jk -> ik", { .text = "ij, jk -> ik" } },
+    { "text=", { .text = "" } },
 };
 
 static bool same_dims(const dt_dims *a, const dt_dims *b) { return memcmp(a, b, sizeof *a) == 0; }
@@ -69,7 +72,7 @@ static bool same(const all *a, const all *b)
 {
     return a->count == b->count && a->dim == b->dim && same_dims(&a->dims, &b->dims) && a->keep == b->keep
         && memcmp(&a->value, &b->value, sizeof a->value) == 0 && a->dtype == b->dtype
-        && same_shape(&a->shape, &b->shape);
+        && same_shape(&a->shape, &b->shape) && memcmp(a->text, b->text, sizeof a->text) == 0;
 }
 
 static void reads(void)
@@ -114,7 +117,10 @@ static const bad_row bad[] = {
     { "dtype=f33", DT_ERR_PARSE, "expected a dtype" },
     { "shape=2,,3", DT_ERR_PARSE, "column 9" },
     { "shape=1,1,1,1,1,1,1,1,1", DT_ERR_ARG, "more than 8 dims" },
-    { "axis=1", DT_ERR_ARG, "f has no attribute axis, it has count, dim, dims, keep, value, dtype, shape at column 1" },
+    { "text=0123456789012345678901234567890123456789012345678901234567890123", DT_ERR_ARG,
+      "more than 63 characters at column 6" },
+    { "axis=1", DT_ERR_ARG,
+      "f has no attribute axis, it has count, dim, dims, keep, value, dtype, shape, text at column 1" },
     { "dim", DT_ERR_PARSE, "expected \"=\", got the end at column 4" },
     { "=1", DT_ERR_PARSE, "expected a name" },
     { "", DT_ERR_PARSE, "expected a name, got the end at column 1" },

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "ops/gradients.h"
 #include "ops/values.h"
 
 static const dt_dtype dtypes[] = { DT_F64, DT_F32, DT_BF16, DT_F16, DT_I64, DT_I32, DT_U8, DT_BOOL };
@@ -97,6 +98,32 @@ static void check_addmm(dt_mesh *mesh, dt_dtype dtype, sizes s, dt_shape shape)
     }
 }
 
+typedef dt_tensor *(*product_fn)(dt_tensor *a, dt_tensor *b);
+
+/* Products that gradients are made of: a lies as [k, m], or b as [n, k]. */
+static void check_turned(dt_mesh *mesh, dt_dtype dtype, sizes s, product_fn fn, bool turn_a, bool turn_b)
+{
+    static _Thread_local values a, b, c;
+    dt_tensor *x = drawn(mesh, dtype, turn_a ? DT_SHAPE(s.k, s.m) : DT_SHAPE(s.m, s.k), 1);
+    dt_tensor *y = drawn(mesh, dtype, turn_b ? DT_SHAPE(s.n, s.k) : DT_SHAPE(s.k, s.n), 2);
+    read_values(x, &a);
+    read_values(y, &b);
+    read_values(fn(x, y), &c);
+    expect(c.n == s.m * s.n, "turned: %lld elements", (long long)c.n);
+    for (int64_t i = 0; i < c.n; i++) {
+        const double *row = a.at + i / s.n * (turn_a ? 1 : s.k), *column = b.at + i % s.n * (turn_b ? s.k : 1);
+        expect_element(dtype, c.at[i], multiply(row, turn_a ? s.m : 1, column, turn_b ? 1 : s.n, s.k), "turned", i);
+    }
+}
+
+static void check_gradients(dt_mesh *mesh, dt_dtype dtype, sizes s)
+{
+    check_turned(mesh, dtype, s, dti_matmul_nt, false, true);
+    check_turned(mesh, dtype, s, dti_matmul_tn, true, false);
+    check_turned(mesh, dtype, s, dti_linear_input, false, false);
+    check_turned(mesh, dtype, s, dti_linear_weight, true, false);
+}
+
 static dt_status run_sizes(dt_context *ctx, void *arg)
 {
     dt_mesh *mesh = mesh_of(ctx);
@@ -107,6 +134,7 @@ static dt_status run_sizes(dt_context *ctx, void *arg)
             check_matmul(mesh, dtypes[t], s);
             check_linear(mesh, dtypes[t], s, true);
             check_linear(mesh, dtypes[t], s, false);
+            check_gradients(mesh, dtypes[t], s);
             dt_shape added[] = { DT_SHAPE(s.m, s.n), DT_SHAPE(s.n), DT_SHAPE(1, s.n), DT_SHAPE(s.m, 1), DT_SCALAR,
                                  DT_SHAPE(1, 1), DT_SHAPE(1) };
             for (int k = 0; k < DT_COUNT(added); k++) check_addmm(mesh, dtypes[t], s, added[k]);
@@ -126,6 +154,7 @@ static dt_status run_large(dt_context *ctx, void *arg)
         check_matmul(mesh, dtypes[t], large);
         check_linear(mesh, dtypes[t], large, true);
         check_linear(mesh, dtypes[t], large, false);
+        check_gradients(mesh, dtypes[t], large);
         check_addmm(mesh, dtypes[t], large, DT_SHAPE(64));
         check_addmm(mesh, dtypes[t], large, DT_SHAPE(64, 1));
         check_addmm(mesh, dtypes[t], large, DT_SHAPE(64, 64));

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arena and the table: alignment, zeroes, growth, equal hashes, sizes that cannot be had. */
+ * The arena, the pool, the table and the pen: alignment, zeroes, what is taken again, growth, equal hashes, sizes that
+ * cannot be had, texts as printf writes them. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/arena.h"
+#include "core/pen.h"
+#include "core/poison.h"
+#include "core/pool.h"
 #include "core/table.h"
 #include "suite.h"
 
@@ -93,6 +99,70 @@ static void arena_copies_texts(void)
     dti_arena_fini(&arena);
 }
 
+/* ---- pool -------------------------------------------------------------------------------------------------------- */
+
+static void pool_objects_are_taken_again(void)
+{
+    enum { N = 300 };
+    static const size_t sizes[] = { 0, 1, 64, 65, 128, 400, 5000, 70000 };
+    dti_arena arena = { 0 };
+    dti_pool pool = { 0 };
+    for (int s = 0; s < DT_COUNT(sizes); s++) {
+        for (int i = 0; i < N; i++) dti_pool_give(&pool, dti_pool_take(&pool, &arena, sizes[s]), sizes[s]);
+        size_t held = arena.total;
+        for (int i = 0; i < N; i++) dti_pool_give(&pool, dti_pool_take(&pool, &arena, sizes[s]), sizes[s]);
+        expect(arena.total == held, "%zu bytes: the arena holds %zu, %zu before", sizes[s], arena.total, held);
+    }
+    dti_pool_give(&pool, NULL, 64);
+    dti_arena_fini(&arena);
+}
+
+static void pool_objects_do_not_overlap(void)
+{
+    enum { N = 300, ROUNDS = 20000 };
+    dti_arena arena = { 0 };
+    dti_pool pool = { 0 };
+    unsigned char *taken[N] = { NULL };
+    size_t bytes[N];
+    int bad = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t random = dti_hash(&round, sizeof round, 3);
+        int i = (int)(random % N);
+        for (size_t at = 0; taken[i] && at < bytes[i]; at++) bad += taken[i][at] != i % 251;
+        dti_pool_give(&pool, taken[i], bytes[i]);
+        bytes[i] = (size_t)(random >> 32) % 700 + 1;
+        taken[i] = dti_pool_take(&pool, &arena, bytes[i]);
+        bad += (uintptr_t)taken[i] % _Alignof(max_align_t) != 0;
+        memset(taken[i], i % 251, bytes[i]);
+    }
+    expect(bad == 0, "%d bytes were overwritten, or objects unaligned", bad);
+    dti_arena_fini(&arena);
+}
+
+static void pool_objects_are_poisoned_when_free(void)
+{
+#ifdef DTI_POISONS
+    dti_arena arena = { 0 };
+    dti_pool pool = { 0 };
+    char *object = dti_pool_take(&pool, &arena, 100);
+    expect(!__asan_address_is_poisoned(object + 99) && __asan_address_is_poisoned(object + 104), "in use");
+    dti_pool_give(&pool, object, 100);
+    expect(__asan_address_is_poisoned(object) && __asan_address_is_poisoned(object + 99), "free");
+    expect(dti_pool_take(&pool, &arena, 100) != object, "taken again at once");
+    dti_arena_fini(&arena);
+#endif
+}
+
+static void pool_refuses_impossible_sizes(void)
+{
+    static const size_t sizes[] = { SIZE_MAX, SIZE_MAX / 2, ((size_t)1 << DTI_POOL_BITS) + 1 };
+    dti_arena arena = { 0 };
+    dti_pool pool = { 0 };
+    for (int i = 0; i < DT_COUNT(sizes); i++)
+        expect(!dti_pool_take(&pool, &arena, sizes[i]), "took %zu bytes", sizes[i]);
+    expect(arena.total == 0, "total %zu", arena.total);
+}
+
 /* ---- table ------------------------------------------------------------------------------------------------------ */
 
 static bool has(const dti_table *table, uint64_t hash, const void *wanted)
@@ -171,6 +241,40 @@ static void hash_sees_every_byte_and_the_length(void)
     }
 }
 
+/* ---- pen --------------------------------------------------------------------------------------------------------- */
+
+/* Written twice into so much room, beside what snprintf makes of it. */
+static void compare(size_t room, const char *what, const char *due, const char *got, size_t at)
+{
+    size_t n = strlen(due);
+    expect(at == n, "%s: %zu characters, not %zu", what, at, n);
+    if (room) expect(strlen(got) == (n < room ? n : room - 1) && strncmp(got, due, room - 1) == 0,
+                     "%s in %zu: \"%s\", not \"%s\"", what, room, got, due);
+}
+
+static void pen_writes_as_printf_does(void)
+{
+    static const long long numbers[] = { 0, 7, -1, 1234567890, INT_MAX, INT_MIN };
+    static const char *const words[] = { "", "S", "a longer word, with %s in it" };
+    char due[256], got[256];
+    for (size_t room = 0; room < 70; room++)
+        for (int i = 0; i < DT_COUNT(numbers) * DT_COUNT(words); i++) {
+            long long wide = numbers[i / DT_COUNT(words)], wider = wide * INT_MAX;
+            const char *word = words[i % DT_COUNT(words)];
+            dti_pen pen = { got, room, 0 };
+            memset(got, '#', sizeof got);
+            dti_put(&pen, "[%s,%d", word, (int)wide);
+            dti_put(&pen, ")%c%lld|", 'x', wider);
+            dti_put(&pen, "%.1f%%%s%5d%d", 0.5, word, 42, 7);
+            snprintf(due, sizeof due, "[%s,%d)%c%lld|%.1f%%%s%5d%d", word, (int)wide, 'x', wider, 0.5, word, 42, 7);
+            compare(room, word, due, got, pen.at);
+            expect(got[room] == '#', "wrote behind its room of %zu", room);
+        }
+    dti_pen least = { got, sizeof got, 0 };
+    dti_put(&least, "%lld", LLONG_MIN);
+    expect(strcmp(got, "-9223372036854775808") == 0, "the least number is %s", got);
+}
+
 static const test_row rows[] = {
     { "arena_gives_aligned_zeroed_bytes", arena_gives_aligned_zeroed_bytes },
     { "arena_objects_do_not_overlap", arena_objects_do_not_overlap },
@@ -178,10 +282,15 @@ static const test_row rows[] = {
     { "arena_counts_what_it_holds", arena_counts_what_it_holds },
     { "arena_refuses_impossible_sizes", arena_refuses_impossible_sizes },
     { "arena_copies_texts", arena_copies_texts },
+    { "pool_objects_are_taken_again", pool_objects_are_taken_again },
+    { "pool_objects_do_not_overlap", pool_objects_do_not_overlap },
+    { "pool_objects_are_poisoned_when_free", pool_objects_are_poisoned_when_free },
+    { "pool_refuses_impossible_sizes", pool_refuses_impossible_sizes },
     { "table_starts_empty", table_starts_empty },
     { "table_finds_all_of_100000", table_finds_all_of_100000 },
     { "table_keeps_equal_hashes_apart", table_keeps_equal_hashes_apart },
     { "hash_sees_every_byte_and_the_length", hash_sees_every_byte_and_the_length },
+    { "pen_writes_as_printf_does", pen_writes_as_printf_does },
 };
 
 const suite the_suite = { "memory", rows, DT_COUNT(rows) };

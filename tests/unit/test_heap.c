@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is called again takes nothing from the heap, and its context does not grow: calls of ops that are remembered,
+ * the tape and backward, redistributions. A handle that has ended is poisoned. */
+#include <dtensor/dtensor.h>
+
+#include "core/context.h"
+#include "core/poison.h"
+#include "heap.h"
+#include "suite.h"
+
+enum { WARM = 100, TIMES = 100 };      /* warm: longer than objects rest where they are poisoned                    */
+
+typedef struct round {
+    const char *name, *mesh, *x, *w;
+    int ranks;                         /* 0: a dry context                                                         */
+    void (*fn)(dt_context *ctx, dt_tensor *x, dt_tensor *w);
+} round;
+
+/* ---- what is called ---------------------------------------------------------------------------------------------- */
+
+static void forward(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    dt_gelu(dt_mul_scalar(dt_add(x, w), 2));
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static void product(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    dt_matmul(x, w);
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static void both_ways(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_tensor *y = dt_gelu(dt_mul(dt_add(x, w), w));
+    dt_backward(dt_sum(y, DT_ALL, false), NULL);
+}
+
+static dt_tensor *halved(dt_tensor *grad, void *arg)
+{
+    (void)arg;
+    return dt_mul_scalar(grad, 0.5);
+}
+
+static void hooked(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_tensor *y = dt_mul(x, w);
+    dt_grad_hook(y, halved, NULL);
+    dt_backward(y, x);
+}
+
+static dt_tensor *squared(dt_tensor *const *in, void *arg)
+{
+    (void)arg;
+    return dt_mul(in[0], in[0]);
+}
+
+static void recomputed(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_backward(dt_recompute(squared, NULL, (dt_tensor *[]){ w }, 1), x);
+}
+
+/* Placed by the caller, and by an op that must move one of its operands. */
+static void moved(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_tensor *whole = dt_redistribute(w, "tp:R");
+    dt_backward(dt_redistribute(dt_add(dt_mul(x, whole), w), "tp:S(1)"), x);
+}
+
+static void started(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    (void)w;
+    dt_work_wait(dt_redistribute_start(x, "tp:R"));
+}
+
+static void reduced(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_backward(dt_redistribute(dt_sum(dt_mul(x, w), DT_ALL, false), "tp:R"), NULL);
+}
+
+/* Made of other ops, as the dim is split. */
+static void decomposed(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_backward(dt_softmax(dt_mul(x, w), 1), x);
+}
+
+/* Pulled, as the dim is split, both ways; copied where it is not. */
+static void along_a_dim(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_tensor *y = dt_roll(dt_cat((dt_tensor *[]){ x, dt_flip(w, 0) }, 2, 0), 0, 3);
+    dt_backward(dt_slice(y, 0, 2, 15, 2), dt_select(dt_stack((dt_tensor *[]){ dt_slice(x, 0, 0, 7, 1) }, 1, 0), 0, 0));
+}
+
+static void held(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    dt_tensor *slot = NULL;
+    (void)ctx;
+    dt_tensor_hold(&slot, dt_add(x, w));
+    dt_tensor_hold(&slot, dt_mul(slot, w));
+    dt_tensor_hold(&slot, NULL);
+}
+
+static const round rounds[] = {
+    { "without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, forward },
+    { "a product without kernel", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@tp:S(1)", 0, product },
+    { "a product that moves, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@dp:S(0)", 0, product },
+    { "decomposed, dry", "dp=2,tp=4", "f32[64,32]@tp:S(1)", "f32[64,32]@tp:S(1)", 0, decomposed },
+    { "backward without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, both_ways },
+    { "forward", "tp=1", "f32[64,33]", "f32[64,33]", 1, forward },
+    { "forward and backward", "tp=1", "f32[64,33]", "f32[64,33]", 1, both_ways },
+    { "hooks", "tp=1", "f32[64,33]", "f32[64,33]", 1, hooked },
+    { "recomputed", "tp=1", "f32[64,33]", "f32[64,33]", 1, recomputed },
+    { "handles that are held", "tp=1", "f32[64,33]", "f32[64,33]", 1, held },
+    { "on two ranks", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, both_ways },
+    { "along a dim", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, along_a_dim },
+    { "along a dim that is whole", "tp=1", "f32[13,33]", "f32[13,33]", 1, along_a_dim },
+    { "along a dim, dry", "dp=2,tp=4", "f32[13,33]@dp:S(0)", "f32[13,33]@dp:S(0)", 0, along_a_dim },
+    { "redistributed", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved },
+    { "started and waited for", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, started },
+    { "reduced", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(1)", 2, reduced },
+};
+
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+static void in_scope(const round *r, dt_context *ctx, dt_tensor *x, dt_tensor *w, int times)
+{
+    for (int i = 0; i < times; i++) {
+        int scope = dt_scope_push(ctx, 0);
+        r->fn(ctx, x, w);
+        dt_scope_pop(ctx, scope, NULL);
+    }
+}
+
+static dt_status count(dt_context *ctx, void *arg)
+{
+    const round *r = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, r->mesh);
+    dt_tensor *x = dt_rand(dt_spec_parse(mesh, r->x), 1), *w = dt_require_grad(dt_rand(dt_spec_parse(mesh, r->w), 2));
+    in_scope(r, ctx, x, w, WARM);
+    long calls = heap_calls();
+    size_t before = ctx->arena.total;
+    in_scope(r, ctx, x, w, TIMES);
+    calls = heap_calls() - calls;
+    expect(dt_context_status(ctx) == DT_OK, "%s: %s", r->name, dt_context_error(ctx));
+    expect(calls == 0, "%s: %ld calls of the heap in %d rounds", r->name, calls, TIMES);
+    expect(ctx->arena.total == before, "%s: the context holds %zu bytes, %zu before", r->name, ctx->arena.total,
+           before);
+    return dt_context_status(ctx);
+}
+
+static void count_dry(const round *r)
+{
+    dt_context *ctx = dt_context_dry(8);
+    count(ctx, (void *)(uintptr_t)r);
+    dt_context_destroy(&ctx);
+}
+
+static void the_heap_is_counted(void)
+{
+    long before = heap_calls();
+    dt_context *ctx = dt_context_dry(1);
+    dt_context_destroy(&ctx);
+    expect(!heap_counts() || heap_calls() > before + 1, "a context was made without a call of the heap");
+}
+
+static void what_is_called_again_takes_nothing_from_the_heap(void)
+{
+    for (int i = 0; i < DT_COUNT(rounds); i++) {
+        char error[512] = "";
+        if (rounds[i].ranks == 0) count_dry(&rounds[i]);
+        else if (dt_launch_threads(rounds[i].ranks, count, (void *)(uintptr_t)&rounds[i], error, sizeof error))
+            expect(false, "%s: %s", rounds[i].name, error);
+    }
+}
+
+/* ---- stale handles ----------------------------------------------------------------------------------------------- */
+
+#ifdef DTI_POISONS
+static bool poisoned(const void *bytes) { return __asan_address_is_poisoned(bytes); }
+#else
+static bool poisoned(const void *bytes) { return bytes != NULL; }
+#endif
+
+static void a_handle_that_has_ended_is_poisoned(void)
+{
+    dt_context *ctx = dt_context_dry(1);
+    dt_mesh *mesh = dt_mesh_create(ctx, "tp=1");
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[4]"));
+    int scope = dt_scope_push(ctx, 0);
+    dt_tensor *y = dt_neg(x);
+    dt_scope_pop(ctx, scope, NULL);
+    expect(poisoned(y), "ended with its scope");
+    for (int i = 0; i < 20; i++) dt_neg(x);
+    expect(poisoned(y), "taken again at once");
+    dt_context_destroy(&ctx);
+}
+
+static const test_row rows[] = {
+    { "the_heap_is_counted", the_heap_is_counted },
+    { "what_is_called_again_takes_nothing_from_the_heap", what_is_called_again_takes_nothing_from_the_heap },
+    { "a_handle_that_has_ended_is_poisoned", a_handle_that_has_ended_is_poisoned },
+};
+
+const suite the_suite = { "heap", rows, DT_COUNT(rows) };
