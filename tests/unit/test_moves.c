@@ -346,7 +346,8 @@ static dt_status check_steps(dt_context *ctx, void *arg)
         for (int64_t e = 0; e < got.n; e++) {
             int64_t i = e / inner % n;
             bool taken = i >= start && i < stop && (i - start) % s->step == 0;
-            expect(got.at[e] == (taken ? (double)++count : 0), "%s, element %lld: %g", s->spec, (long long)e, got.at[e]);
+            expect(got.at[e] == (taken ? (double)++count : 0), "%s, element %lld: %g", s->spec, (long long)e,
+                   got.at[e]);
         }
     }
     return dt_context_status(ctx);
