@@ -24,6 +24,8 @@ typedef struct dti_dispatch {
     const unsigned char *key, *values; /* values: of the first such call's attributes                              */
     char *explained;                   /* as text; NULL: nobody asked                                              */
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
+    dt_index_map *map;                 /* of the row, for this call; NULL: none                                    */
+    const struct dt_plan *pull[DT_MAX_RESULTS]; /* of results, where the map's dim is split; NULL: the kernel's    */
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 

@@ -45,6 +45,10 @@ int dti_form_split_by(const dti_form *form, int mesh_dim);
 dti_place_kind dti_form_place(const dti_form *form, int mesh_dim);
 /* Product of a dim's factors. */
 int64_t dti_form_dim(const dti_form *form, int dim);
+/* Put a dim of another form behind those of this one, with what splits it. */
+void dti_form_add_dim(dti_form *form, const dti_form *from, int dim);
+/* Is a dim split? */
+bool dti_form_splits(const dti_form *form, int dim);
 /* The spec of a form; normalizes it first. NULL and the error when memory ran out. */
 const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form);
 /* The layout of a normal form; NULL and the error when memory ran out. */

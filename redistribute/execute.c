@@ -93,8 +93,8 @@ static dti_combine combine_of(const dti_layout *layout, const dti_layout *other)
     return of[partial->partial_count ? partial->kinds[0] : DTI_SUM];
 }
 
-/* The target's part; where no step writes all of it, the identity of its kind of P, or zeros. */
-static bool make_target(dti_running *r)
+/* The target's part; where no step writes all of it, the identity of its kind of P, or the fill. */
+static bool make_target(dti_running *r, double fill)
 {
     const dti_program *program = r->plan->program;
     const dti_step *last = &r->plan->steps[r->plan->step_count - 1];
@@ -102,7 +102,7 @@ static bool make_target(dti_running *r)
     r->target = dti_storage_new(r->ctx, (size_t)program->elements * dt_dtype_bytes(r->wire));
     if (!r->target) return false;
     if (!program->partly) return true;
-    if (r->plan->mapped && r->target->n) memset(r->target->bytes, 0, r->target->n);
+    if (r->plan->mapped) dti_numbers_fill(r->wire, fill, r->target->bytes, program->elements);
     else dti_numbers_identity(r->wire, combine_of(r->plan->target->layout, r->plan->source->layout), r->target->bytes,
                               program->elements);
     return true;
@@ -204,7 +204,7 @@ static bool finish_stage(dti_running *r)
 
 /* ---- front door -------------------------------------------------------------------------------------------------- */
 
-static bool begin(dti_running *r, dti_storage *const *sources)
+static bool begin(dti_running *r, dti_storage *const *sources, double fill)
 {
     dt_plan *plan = r->plan;
     if (!plan->program) plan->program = dti_program_new(plan);
@@ -214,16 +214,16 @@ static bool begin(dti_running *r, dti_storage *const *sources)
     r->between = list_new(r->ctx, plan->step_count);
     if (!r->sources || !r->between || !take_sources(r, sources)) return false;
     if (plan->step_count == 0) return true;
-    return make_target(r) && start_stage(r);
+    return make_target(r, fill) && start_stage(r);
 }
 
-dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources)
+dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources, double fill)
 {
     dt_context *ctx = plan->target->mesh->ctx;
     dti_running *r = dti_context_borrow(ctx, sizeof *r);
     if (!r) return NULL;
     *r = (dti_running){ .plan = (dt_plan *)(uintptr_t)plan, .ctx = ctx };
-    if (begin(r, sources)) return r;
+    if (begin(r, sources, fill)) return r;
     running_free(r);
     return NULL;
 }

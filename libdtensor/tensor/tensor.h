@@ -104,6 +104,9 @@ void dti_part_identity(const dt_spec *spec, dti_storage *storage);
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
 /* The same, made once: it belongs to x and ends with it. Collective. */
 dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
+/* This rank's part of a mapped plan's target (redistribute/map.h), from its parts of the sources; none on a dry
+ * context. false: the error. Collective. */
+bool dti_part_pull(const struct dt_plan *plan, dti_storage *const *sources, double fill, dti_storage **part);
 /* Bytes of the largest part: the same number on every rank. */
 int64_t dti_spec_part_bytes(const dt_spec *spec);
 /* The same spec without P: what is partial becomes R. NULL: the error. */

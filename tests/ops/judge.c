@@ -115,6 +115,9 @@ static void plan_operands(promise *p, const dti_dispatch *d, int ranks)
         p->total += total;
         p->moves += total > 0;
     }
+    for (int r = 0; r < d->result_count; r++)                          /* the op's own: not implied, not refused   */
+        for (int rank = 0; rank < ranks && d->pull[r]; rank++)
+            p->received[rank] += dt_plan_received(d->pull[r], rank);
 }
 
 static int64_t received(const dt_counters *counters)
