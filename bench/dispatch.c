@@ -7,8 +7,8 @@
  *   bench_dispatch --only add|matmul|moved|recorded|backward|kernel|fit|moving|summing
  *
  * Without names all three parts; this file has the first, and main. A known call has a scope of its own, in which its
- * result ends; ranks are dry, so that there is no kernel, but for one call. The copy of an operand that moves belongs to the operand: it
- * is made once. */
+ * result ends; ranks are dry, so that there is no kernel, but for one call. The copy of an operand that moves belongs
+ * to the operand: it is made once. */
 #include "dispatch.h"
 
 #include <stdlib.h>
