@@ -20,7 +20,7 @@
  *    where that operand has a "!" letter, which mixes elements, nor a letter reduced by another kind, nor where results
  *    are kept.
  *  - P(prod) is reduced first.
- *  - A new letter is split where it is asked for, and all operands are R. */
+ *  - A new letter is split where it is asked for, and all operands are R; not one with "!". */
 #ifndef DTI_OPS_PARTIAL_H
 #define DTI_OPS_PARTIAL_H
 
