@@ -85,7 +85,18 @@ static const dt_op attention_grad = {
     .kernel = dti_cpu_attention_grad, .flops = attention_grad_flops, .doc = "gradients of q, k and v of attention",
 };
 
-const dt_op *const dti_ops_attention[] = { &rope, &attention, &attention_grad, NULL };
+/* And of the mask, which all batches and heads share. */
+static const dt_op attention_mask_grad = {
+    .head = "attention_mask_grad(q, k, v, lse, delta, g, mask)",
+    .rule = "b s (g r) d!, b t~ g d!, b t~ g d!, b s (g r), b s (g r), b s (g r) d!, s t -> "
+            "b s (g r) d!, b t g d!, b t g d!, s t",
+    .polynomial = "g - delta", .dtypes = "fffssff->fffs", .attributes = attending,
+    .attribute_count = DT_COUNT(attending), .attribute_bytes = sizeof(dti_attention),
+    .kernel = dti_cpu_attention_grad, .flops = attention_grad_flops,
+    .doc = "gradients of q, k, v and the mask of attention",
+};
+
+const dt_op *const dti_ops_attention[] = { &rope, &attention, &attention_grad, &attention_mask_grad, NULL };
 
 /* ---- fronts ------------------------------------------------------------------------------------------------------ */
 
@@ -102,7 +113,7 @@ dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_atten
                     &(dti_attention){ .scale = with.scale, .causal = with.causal });
 }
 
-dt_status dti_attention_grad(const dti_attention *attributes, dt_tensor *const in[7], dt_tensor **result)
+dt_status dti_attention_grad(const dti_attention *attributes, dt_tensor *const in[7], bool mask, dt_tensor **result)
 {
-    return dt_apply_all(&attention_grad, in, 7, attributes, result, 3);
+    return dt_apply_all(mask ? &attention_mask_grad : &attention_grad, in, 7, attributes, result, mask ? 4 : 3);
 }

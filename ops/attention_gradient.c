@@ -22,10 +22,13 @@ static dt_tensor *wide(dt_tensor *x)
 
 dt_status dti_grad_attention(dt_gradient *g)
 {
-    if (g->wanted[3]) return dt_context_fail(g->ctx, DT_ERR_UNAVAILABLE, "attention: its mask has no gradient");
     dt_tensor *up = g->out_grad[0], *delta = dt_sum(dt_mul(wide(up), wide(g->out[0])), DT_DIMS(-1), false);
     if (!delta) return DT_ERR_STATE;
-    return dti_attention_grad(g->attributes,
-                              (dt_tensor *[7]){ g->in[0], g->in[1], g->in[2], g->out[1], delta, up, g->in[3] },
-                              g->in_grad);
+    dt_status status = dti_attention_grad(g->attributes,
+                                          (dt_tensor *[7]){ g->in[0], g->in[1], g->in[2], g->out[1], delta, up,
+                                                            g->in[3] }, g->wanted[3], g->in_grad);
+    if (status || !g->wanted[3]) return status;
+    dt_dtype dtype = dt_spec_dtype(g->in_spec[3]);
+    if (dtype != dti_sum_dtype(dtype)) g->in_grad[3] = dt_cast(g->in_grad[3], dtype);
+    return g->in_grad[3] ? DT_OK : DT_ERR_STATE;
 }

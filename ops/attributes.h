@@ -22,6 +22,15 @@ typedef struct dti_along {         /* what happens along one dim                
     bool keep, zero[3];
 } dti_along;
 
+typedef struct dti_cumsum {        /* along one dim: the sum up to an element, or from it on                       */
+    int dim;
+    bool reverse, exclusive, zero[2]; /* exclusive: without it                                                     */
+} dti_cumsum;
+
+typedef struct dti_sort { int dim; bool descending, zero[3]; } dti_sort;
+
+typedef struct dti_topk { int64_t k; int dim; bool largest, zero[3]; } dti_topk;
+
 typedef struct dti_two_dims { int first, second; } dti_two_dims;
 
 typedef struct dti_unflatten { int dim, zero; dt_shape sizes; } dti_unflatten; /* a dim as these, or in these        */

@@ -49,7 +49,7 @@ static dispatch_state *state_get(dt_context *ctx)
 
 static uint64_t hash_of(const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes)
 {
-    uint64_t hash = dti_hash_mix((uint64_t)(uintptr_t)op, (uint64_t)n);
+    uint64_t hash = dti_hash_mix((uint64_t)(uintptr_t)op ^ (uint64_t)(uintptr_t)attributes->asked, (uint64_t)n);
     for (int i = 0; i < n; i++) hash = dti_hash_mix(hash, (uint64_t)(uintptr_t)in[i]);
     return attributes->bytes ? dti_hash(attributes->key, attributes->bytes, hash) : hash;
 }
@@ -59,7 +59,7 @@ static dti_dispatch *recall(const dti_table *calls, uint64_t hash, const dt_op *
 {
     dti_dispatch *d;
     for (size_t at = dti_table_first(calls, hash); (d = dti_table_value(calls, hash, &at)) != NULL;)
-        if (d->op == op && d->n == n && memcmp(d->in, in, (size_t)n * sizeof *in) == 0
+        if (d->op == op && d->n == n && d->asked == attributes->asked && memcmp(d->in, in, (size_t)n * sizeof *in) == 0
             && d->key_bytes == attributes->bytes && memcmp(d->key, attributes->key, attributes->bytes) == 0) return d;
     return NULL;
 }
@@ -124,7 +124,8 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     memcpy(made->key + attributes->bytes, attributes->values, attributes->bytes);
     *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
                          .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
-                         .values = made->key + attributes->bytes, .number_dims = answer->number_dims };
+                         .values = made->key + attributes->bytes, .asked = attributes->asked,
+                         .number_dims = answer->number_dims };
     if (answer->broken_dims
         && !(d->whole = dti_written(put_whole, &(broken){ w->propagation.mesh, answer->broken_dims }))) {
         dti_dispatch_release(d);
@@ -417,8 +418,18 @@ static bool make_results(dti_dispatch *d, dti_storage **y, dt_tensor **out)
     return made;
 }
 
-static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values, int count,
-                  dt_tensor **out)
+/* What is remembered for a call, its result placed as asked: "*" is what it would be without. */
+static dti_dispatch *find(dt_context *ctx, const dt_op *op, const dt_spec *const *specs, int n,
+                          dti_attributes *attributes, const char *placements)
+{
+    dti_dispatch *d = dti_dispatch_get(ctx, op, specs, n, attributes);
+    if (!d || !placements) return d;
+    attributes->asked = dt_spec_replace(d->result[0], placements);
+    return attributes->asked ? dti_dispatch_get(ctx, op, specs, n, attributes) : NULL;
+}
+
+static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values,
+                  const char *placements, int count, dt_tensor **out)
 {
     const dt_spec *specs[DT_MAX_OPERANDS];
     dt_tensor *x[DT_MAX_OPERANDS];
@@ -432,7 +443,7 @@ static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n,
     }
     bool found = check_operands(ctx, op, in, n)
         && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL;
+        && (d = find(ctx, op, specs, n, &attributes, placements)) != NULL;
     if (!found) return false;
     dti_dispatch_hold(d);                                              /* what it is made of are calls, too        */
     bool done = check_count(ctx, d, count) && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y);
@@ -443,21 +454,35 @@ static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n,
     return done;
 }
 
-dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,
-                       int count)
+static dt_status apply_checked(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
+                               const char *placements, dt_tensor **result, int count)
 {
     dt_tensor *made[DT_MAX_RESULTS] = { NULL };
     dt_context *ctx = context_of(in, n);
     if (!ctx) return DT_ERR_ARG;
     if (dti_failed(ctx)) return ctx->status;
-    bool done = check_call(ctx, op, n, result, count) && apply(ctx, op, in, n, attributes, count, made);
+    bool done = check_call(ctx, op, n, result, count) && apply(ctx, op, in, n, attributes, placements, count, made);
     for (int r = 0; r < count && done; r++) result[r] = made[r];
     return dt_context_status(ctx);
+}
+
+dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,
+                       int count)
+{
+    return apply_checked(op, in, n, attributes, NULL, result, count);
 }
 
 dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes)
 {
     dt_tensor *y = NULL;
-    dt_apply_all(op, in, n, attributes, &y, 1);
+    apply_checked(op, in, n, attributes, NULL, &y, 1);
     return y;
+}
+
+dt_tensor *dt_apply_placed(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
+                           const char *placements)
+{
+    dt_tensor *y = NULL;
+    apply_checked(op, in, n, attributes, placements ? placements : "", &y, 1);
+    return y ? dt_redistribute(y, placements) : NULL;
 }

@@ -18,6 +18,7 @@ typedef struct dti_dispatch {
     int n, result_count;               /* results: kept ones among them                                            */
     uint32_t moved;                    /* bit i: operand i is used on another spec                                 */
     uint32_t number_dims;              /* as in dti_answer                                                         */
+    const dt_spec *asked;              /* as in dti_attributes                                                     */
     char *whole;                       /* as in dt_decomposition; NULL: the kernel does it                         */
     size_t key_bytes;
     const unsigned char *key, *values; /* values: of the first such call's attributes                              */

@@ -132,7 +132,7 @@ static bool list_others(dti_explanation *e)
 }
 
 bool dti_explain(dt_mesh *mesh, const dt_op *op, const dt_spec *const *given, int n, const void *attributes,
-                 dti_explanation *out)
+                 const dt_spec *asked, dti_explanation *out)
 {
     dt_context *ctx = dt_mesh_context(mesh);
     dt_shape scalar = DT_SCALAR;
@@ -141,8 +141,10 @@ bool dti_explain(dt_mesh *mesh, const dt_op *op, const dt_spec *const *given, in
     out->mesh = mesh;
     out->n = n;
     for (int i = 0; i < n; i++) out->given[i] = given[i];
-    return dti_attributes_read(ctx, op, attributes, n && given[0] ? &given[0]->shape : &scalar, &out->attributes)
-        && dti_row_ask(ctx, op, given, n, &out->attributes, &out->asking)
+    if (!dti_attributes_read(ctx, op, attributes, n && given[0] ? &given[0]->shape : &scalar, &out->attributes))
+        return false;
+    out->attributes.asked = asked;
+    return dti_row_ask(ctx, op, given, n, &out->attributes, &out->asking)
         && dti_propagate(ctx, &out->asking.ask, 1, &out->taken)
         && dti_propagate(ctx, &out->asking.ask, DTI_MAX_ALTERNATIVES, &out->listed)
         && plan_way(out, &out->taken.answer[0], &out->way) && list_others(out);
@@ -244,7 +246,7 @@ static char *explained(dt_context *ctx, const dti_dispatch *d)
 {
     dti_explanation *e = malloc(sizeof *e);
     char *text = NULL;
-    if (e && dti_explain(d->result[0]->mesh, d->op, d->in, d->n, d->values, e)) {
+    if (e && dti_explain(d->result[0]->mesh, d->op, d->in, d->n, d->values, d->asked, e)) {
         e->by_sign = true;
         text = dti_explain_text(e);
     }

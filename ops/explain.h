@@ -38,9 +38,10 @@ typedef struct dti_explanation {
     dti_way others[DTI_MAX_ALTERNATIVES]; /* cheapest first                                                        */
 } dti_explanation;
 
-/* Explain a call of op on operands with these specs; mesh: theirs. false and the error: see dt_apply. */
+/* Explain a call of op on operands with these specs; mesh: theirs; asked: as in dti_attributes. false and the error:
+ * see dt_apply. */
 bool dti_explain(dt_mesh *mesh, const dt_op *op, const dt_spec *const *given, int n, const void *attributes,
-                 dti_explanation *out);
+                 const dt_spec *asked, dti_explanation *out);
 
 enum { DTI_REASON = 1024 };
 

@@ -61,6 +61,12 @@ dt_status dti_grad_index_add(dt_gradient *g);
 dt_status dti_grad_gather(dt_gradient *g);
 dt_status dti_grad_scatter_add(dt_gradient *g);
 
+/* ---- running sums, order (order_gradient.c) ---------------------------------------------------------------------- */
+
+dt_status dti_grad_cumsum(dt_gradient *g);
+dt_status dti_grad_sort(dt_gradient *g);
+dt_status dti_grad_topk(dt_gradient *g);
+
 /* ---- views (view_gradient.c) ------------------------------------------------------------------------------------- */
 
 dt_status dti_grad_view(dt_gradient *g);   /* in the operand's shape                                               */
@@ -107,9 +113,11 @@ dt_tensor *dti_matmul_nt(dt_tensor *a, dt_tensor *b);  /* [.. m,k] [.. n,k] -> [
 dt_tensor *dti_matmul_tn(dt_tensor *a, dt_tensor *b);  /* [.. k,m] [.. k,n] -> [.. m,n]                             */
 dt_tensor *dti_linear_input(dt_tensor *g, dt_tensor *w);  /* [.. n] [n,k] -> [.. k]                                 */
 dt_tensor *dti_linear_weight(dt_tensor *g, dt_tensor *x); /* [.. n] [.. k] -> [n,k]                                 */
-/* What comes back to q, k, v: result[0 .. 2]. lse as attention keeps it, delta: the sum of g times its result over d.
- * (attention.c) */
-dt_status dti_attention_grad(const dti_attention *attributes, dt_tensor *const in[7], dt_tensor **result);
+/* What comes back to q, k, v and, where it is asked for, the mask: result[0 .. 3], the last in the dtype that sums. in:
+ * q, k, v, lse as attention keeps it, delta: the sum of g times its result over d, g, mask. (attention.c) */
+dt_status dti_attention_grad(const dti_attention *attributes, dt_tensor *const in[7], bool mask, dt_tensor **result);
+/* dt_cumsum, from the end on, or without the element itself (order.c). */
+dt_tensor *dti_cumsum_with(dt_tensor *x, dti_cumsum how);
 /* Dims of size 1 put in, so that they are these of the result (view.c). */
 dt_tensor *dti_unsqueeze(dt_tensor *x, dt_dims dims);
 /* A number with the dtype and mesh of x, whole. */

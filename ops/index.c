@@ -176,3 +176,8 @@ dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype)
 {
     return dt_apply(&one_hot, &ids, 1, &(dti_one_hot){ size, dtype, 0 });
 }
+
+dt_tensor *dt_one_hot_placed(dt_tensor *ids, int64_t size, dt_dtype dtype, const char *placements)
+{
+    return dt_apply_placed(&one_hot, &ids, 1, &(dti_one_hot){ size, dtype, 0 }, placements);
+}

@@ -278,6 +278,31 @@ static uint8_t kinds_of(const search *s, int i, int m)
     return (uint8_t)(1 << given.kind);
 }
 
+/* The factor of a new letter that mesh dim m splits in the result that is asked for; FOREIGN: none. */
+static int asked_factor(const search *s, int m)
+{
+    const dti_form *asked = s->ask->asked ? &s->ask->asked->form : NULL;
+    int f = asked ? dti_form_split_by(asked, m) : -1, d = 0;
+    dti_bound_dims dims;
+    if (f < 0) return FOREIGN;
+    dti_bound_result(s->rule, &s->out->bound, 0, 0, &dims);
+    while (asked->factor_first[d + 1] <= f) d++;
+    int first = dims.form.factor_first[d], count = dims.form.factor_first[d + 1] - first;
+    if (count != asked->factor_first[d + 1] - asked->factor_first[d]) return FOREIGN;
+    int factor = dims.factor[first + f - asked->factor_first[d]];
+    return factor < 0 || s->out->bound.letter[s->out->bound.factor[factor].letter].operands ? FOREIGN : factor;
+}
+
+/* The one strategy that makes it so. */
+static bool take_asked(const search *s, int m, candidates *c)
+{
+    int factor = asked_factor(s, m);
+    if (factor == FOREIGN) return false;
+    memset(&c->strategy[0], 0, sizeof c->strategy[0]);
+    c->strategy[0].fresh = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
+    return dti_partial_decide(s->rule, &s->out->bound, &c->strategy[0], NULL);
+}
+
 static void find_candidates(search *s, int m)
 {
     uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
@@ -288,7 +313,8 @@ static void find_candidates(search *s, int m)
         kinds[i] = kinds_of(s, i, m);
     }
     candidates *c = &s->dim[m];
-    c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
+    if (whole && take_asked(s, m, c)) c->count = 1;
+    else c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
     free_first(s, m, c);
 }
 

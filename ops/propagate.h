@@ -6,7 +6,7 @@
  * An assignment is priced by closed formulas, in integers: what the busiest rank receives of each operand, over the
  * slowest link that changes, and its share of the work. Not by plans: those are made for the one that is taken.
  *  - A result that an index map cuts anew is priced as if all of a rank's part came from others.
- *  - A mesh dim along which all operands are R splits nothing.
+ *  - A mesh dim along which all operands are R splits nothing, but a new letter as it is asked for.
  *  - What is P along several mesh dims is P of one kind, or of sum and avg: others do not mix.
  *  - A mesh dim along which some strategy moves nothing takes one of those; the others may take any.
  *  - Where a row is made of others, two numbers per row are summed besides, whatever it is made of.
@@ -30,6 +30,7 @@ typedef struct dti_ask {
     const dti_rule *rule;
     const dt_spec *operand[DTI_MAX_OPERANDS]; /* all on one mesh; NULL: absent                                     */
     dt_dtype result[DTI_MAX_RESULTS];  /* DT_DTYPE_DEFAULT: that of the first operand                              */
+    const dt_spec *asked;              /* new letters of the first result are split as here, where all are R; or NULL */
     const dt_shape *batch;             /* as in dti_rule_call                                                      */
     const dti_letter_size *sizes;
     int size_count;

@@ -142,6 +142,7 @@ static bool check_attributes(dt_context *ctx, const dt_op *op)
 bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
                          dti_attributes *out)
 {
+    out->asked = NULL;
     out->bytes = op->attribute_bytes;
     if (!check_attributes(ctx, op)) return false;
     if (out->bytes == 0) return true;
@@ -370,7 +371,7 @@ static void count_flops(const dt_op *op, const dt_spec *const *in, int n, const 
 bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
                  dti_asking *out)
 {
-    out->ask = (dti_ask){ .rule = &out->rule };
+    out->ask = (dti_ask){ .rule = &out->rule, .asked = attributes->asked };
     if (!derive(ctx, op, in, n, attributes, &out->derived) || !parse(ctx, op, n, out)) return false;
     for (int i = 0; i < n; i++) out->ask.operand[i] = in[i];
     if (!match_dtypes(ctx, op, in, attributes, out)) return false;

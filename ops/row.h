@@ -12,6 +12,7 @@
 /* A call's attributes: the struct with dims counted from 0, and the bytes by which it is remembered: the same with
  * numbers replaced by their sign. */
 typedef struct dti_attributes {
+    const dt_spec *asked;              /* where the first result is to lie; remembered, too; NULL: anywhere        */
     size_t bytes;
     _Alignas(16) unsigned char values[DT_MAX_ATTRIBUTE_BYTES], key[DT_MAX_ATTRIBUTE_BYTES];
 } dti_attributes;

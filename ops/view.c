@@ -515,6 +515,13 @@ dt_tensor *dt_squeeze(dt_tensor *x, int dim) { return dt_apply(&squeeze, &x, 1, 
 dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape) { return with_sizes(&reshape, x, &shape); }
 dt_tensor *dt_expand(dt_tensor *x, dt_shape shape) { return with_sizes(&expand, x, &shape); }
 
+dt_tensor *dt_expand_placed(dt_tensor *x, dt_shape shape, const char *placements)
+{
+    dt_shape list;
+    put_list(&list, shape.n, shape.dim, NULL);
+    return dt_apply_placed(&expand, &x, 1, &list, placements);
+}
+
 dt_tensor *dt_flatten(dt_tensor *x, int first, int last)
 {
     return dt_apply(&flatten, &x, 1, &(dti_two_dims){ first, last });

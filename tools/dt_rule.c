@@ -123,7 +123,7 @@ static int read_words(const tool_call *call, rule_report *r)
 static bool ask(rule_report *r)
 {
     return rule_attributes(dt_mesh_context(r->mesh), r->op, r->attribute_texts, r->attribute_count, r->values)
-        && dti_explain(r->mesh, r->op, r->given, r->n, r->values, &r->why);
+        && dti_explain(r->mesh, r->op, r->given, r->n, r->values, NULL, &r->why);
 }
 
 /* The call itself, in a strict scope: it says what would have to move. */

@@ -170,6 +170,11 @@ DT_API dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const v
 DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
                               dt_tensor **result, int count);
 
+/* The first result, placed so, as by dt_redistribute; along mesh dims where the operands are R, dims that none of them
+ * has (one_hot's last, expand's new ones) are made as they are to lie, and never whole. Collective. */
+DT_API dt_tensor *dt_apply_placed(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
+                                  const char *placements);
+
 /* The library's own rows: how many there are, one of them, and one by name (NULL: none). Local. */
 DT_API int dt_op_count(void);
 DT_API const dt_op *dt_op_at(int i);

@@ -107,6 +107,19 @@ DT_API dt_tensor *dt_var(dt_tensor *x, dt_dims dims, int64_t correction, bool ke
 DT_API dt_tensor *dt_argmax(dt_tensor *x, int dim, bool keep);
 DT_API dt_tensor *dt_argmin(dt_tensor *x, int dim, bool keep);
 
+/* ---- running sums and order -------------------------------------------------------------------------------------- *
+ * Along one dim, of any dtype. NaN is the largest number, 0 and -0 are alike, and of alike elements the first comes
+ * first: so the order is the same on every mesh. Indices are i64. NULL and DT_ERR_ARG: a dim out of range.
+ * Collective.                                                                                                        */
+
+/* The sum of the elements up to each, in the dtype of x: floats are summed in f64, integers wrap, bools are or-ed. What
+ * is P stays so. */
+DT_API dt_tensor *dt_cumsum(dt_tensor *x, int dim);
+/* result: the elements in order, the smallest or the largest first; where they were. */
+DT_API dt_status dt_sort(dt_tensor *x, int dim, bool descending, dt_tensor *result[2]);
+/* Of these the first k: the largest, or the smallest, in order. DT_ERR_ARG: k is negative, or more than there are. */
+DT_API dt_status dt_topk(dt_tensor *x, int64_t k, int dim, bool largest, dt_tensor *result[2]);
+
 /* ---- products of matrices ---------------------------------------------------------------------------------------- *
  * Any dtype, operands alike; bf16 and f16 are summed in f32 and rounded once. A sum of no products is 0. NULL and
  * DT_ERR_SHAPE: dims that do not fit; DT_ERR_DTYPE: dtypes that differ. Collective.                                  */
@@ -148,6 +161,8 @@ DT_API dt_tensor *dt_scatter_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tenso
  * in the place of dim. */
 DT_API dt_tensor *dt_index_add(dt_tensor *x, int dim, dt_tensor *ids, dt_tensor *values);
 DT_API dt_tensor *dt_one_hot(dt_tensor *ids, int64_t size, dt_dtype dtype); /* [..] -> [.. size]                   */
+/* The same, made as it is to lie (dt_apply_placed). */
+DT_API dt_tensor *dt_one_hot_placed(dt_tensor *ids, int64_t size, dt_dtype dtype, const char *placements);
 
 /* ---- views ------------------------------------------------------------------------------------------------------- *
  * The same elements, of any dtype; what is P stays so. A dim made of several is their product, and is split as they
@@ -164,6 +179,8 @@ DT_API dt_tensor *dt_unflatten(dt_tensor *x, int dim, dt_shape shape); /* dim as
 DT_API dt_tensor *dt_reshape(dt_tensor *x, dt_shape shape);          /* one size may be -1                         */
 /* Dims of size 1 as often as shape says, and others in front; a size may be -1: as it is. */
 DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
+/* The same, made as it is to lie (dt_apply_placed). */
+DT_API dt_tensor *dt_expand_placed(dt_tensor *x, dt_shape shape, const char *placements);
 
 /* ---- along a dim ------------------------------------------------------------------------------------------------- *
  * Elements moved, of any dtype; what is P stays so. Where dim is split the result is split by the same mesh dims, cut
@@ -221,8 +238,9 @@ DT_API dt_tensor *dt_rope(dt_tensor *x, double base, int64_t offset);
 
 /* Attention of q [b,s,h,d] to k and v [b,t,g,d], g heads for h of q: head i reads head i / (h/g). params NULL: all 0.
  * Scores are q k times the scale plus mask [s,t], -infinity hiding a key; causal: position i of q sees 0 .. i of k and
- * v. A row that sees no key is 0. Scores are never all there: memory grows with s and t, not with their product. The
- * mask has no gradient. NULL and DT_ERR_SHAPE: h is no multiple of g, or dims that do not fit. */
+ * v. A row that sees no key is 0. Scores are never all there: memory grows with s and t, not with their product; but a
+ * gradient of the mask is [s,t]. Computed in f64 for f64, else in f32, and rounded once. NULL and DT_ERR_SHAPE: h is no
+ * multiple of g, or dims that do not fit. */
 DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const dt_attention_params *params);
 
 /* ---- losses ------------------------------------------------------------------------------------------------------ */

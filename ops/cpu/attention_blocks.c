@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks of rows and keys in and out, and the products of them. */
+ * Rows and keys in and out, and who sees what. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +9,22 @@
 #include "core/number.h"
 #include "ops/attributes.h"
 #include "ops/cpu/attention.h"
-#include "ops/cpu/vector.h"
 #include "placements/spec.h"
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-static bool find_positions(const dt_part *q, dti_heads *h)
+static bool find_limits(const dt_part *q, bool causal, dti_heads *h)
 {
     int64_t n = 0;
     dti_set held;
     dti_set_init(&held);
     dti_spec_set(q->spec, 1, q->rank, &held);
-    h->position = held.lost ? NULL : malloc((size_t)(h->s + 1) * sizeof *h->position);
-    for (int i = 0; i < held.n && h->position; i++)
-        for (int64_t s = dti_set_at(&held)[i].lo; s < dti_set_at(&held)[i].hi && n < h->s; s++) h->position[n++] = s;
+    h->limit = held.lost ? NULL : malloc((size_t)(h->s + 1) * sizeof *h->limit);
+    for (int i = 0; i < held.n && h->limit; i++)
+        for (int64_t s = dti_set_at(&held)[i].lo; s < dti_set_at(&held)[i].hi && n < h->s; s++)
+            h->limit[n++] = causal ? s + 1 : INT64_MAX;
     dti_set_fini(&held);
-    return h->position != NULL;
+    return h->limit != NULL;
 }
 
 bool dti_heads_begin(const dt_call *call, int mask, dti_heads *h)
@@ -32,106 +32,113 @@ bool dti_heads_begin(const dt_call *call, int mask, dti_heads *h)
     const dt_part *q = &call->in[0], *k = &call->in[1];
     const dti_attention *a = call->attributes;
     *h = (dti_heads){ .b = q->shape.dim[0], .s = q->shape.dim[1], .t = k->shape.dim[1], .groups = k->shape.dim[2],
-                      .d = q->shape.dim[3], .causal = a->causal };
+                      .d = q->shape.dim[3] };
+    h->steps = dti_sum_dtype(q->dtype) == DT_F64 ? &dti_attend_f64 : &dti_attend_f32;
     h->per_group = h->groups ? q->shape.dim[2] / h->groups : 0;
     h->rows = h->s * h->per_group;
-    h->width = (int64_t)dti_blocks(h->d) * DTI_LANES;
+    h->blocks = (h->t + DTI_ATTEND_KEYS - 1) / DTI_ATTEND_KEYS;
     h->scale = a->scale != 0 ? a->scale : 1 / sqrt((double)h->d);
     h->mask = mask < call->in_count && call->in[mask].spec ? &call->in[mask] : NULL;
-    if (find_positions(q, h)) return true;
+    if (find_limits(q, a->causal, h)) return true;
     dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for %lld positions", call->op->head, (long long)h->s);
     return false;
 }
 
-void dti_heads_end(dti_heads *h) { free(h->position); }
+void dti_heads_end(dti_heads *h) { free(h->limit); }
+
+/* ---- room -------------------------------------------------------------------------------------------------------- */
+
+dti_storage *dti_heads_room(dt_context *ctx, const dti_heads *h, const dti_heads_array *arrays, int count)
+{
+    size_t lanes = DTI_LANES * h->steps->bytes, all = 1;
+    for (int i = 0; i < count; i++) all += dti_blocks(arrays[i].n) * lanes;
+    dti_storage *room = dti_storage_new(ctx, all);
+    char *at = room ? room->bytes : NULL;
+    for (int i = 0; i < count && room; i++) {
+        *arrays[i].to = at;
+        at += dti_blocks(arrays[i].n) * lanes;
+    }
+    return room;
+}
+
+void *dti_heads_at(const dti_heads *h, const void *array, int64_t at)
+{
+    return (char *)(uintptr_t)array + at * (int64_t)h->steps->bytes;
+}
 
 /* ---- in and out -------------------------------------------------------------------------------------------------- */
 
 static char *element(const dt_part *x, int64_t at) { return (char *)x->data + at * (int64_t)dt_dtype_bytes(x->dtype); }
 
-static void take(const dti_heads *h, const dt_part *x, int64_t index, double *to)
-{
-    dti_numbers_convert(x->dtype, element(x, index * h->d), DT_F64, to, h->d);
-    for (int64_t i = h->d; i < h->width; i++) to[i] = 0;
-}
-
-int64_t dti_heads_index(const dti_heads *h, int64_t b, int64_t g, int64_t row)
+int64_t dti_heads_row(const dti_heads *h, int64_t b, int64_t g, int64_t row)
 {
     int64_t s = row / h->per_group, r = row % h->per_group;
     return (b * h->s + s) * h->groups * h->per_group + g * h->per_group + r;
 }
 
-void dti_heads_rows(const dti_heads *h, const dt_part *x, int64_t b, int64_t g, int64_t first, int64_t n, double *to)
+int64_t dti_heads_key(const dti_heads *h, int64_t b, int64_t g, int64_t key)
 {
-    for (int64_t i = 0; i < n; i++) take(h, x, dti_heads_index(h, b, g, first + i), to + i * h->width);
+    return (b * h->t + key) * h->groups + g;
 }
 
-void dti_heads_put_row(const dti_heads *h, const double *from, const dt_part *x, int64_t b, int64_t g, int64_t row)
+void dti_heads_get(const dti_heads *h, const dt_part *x, int64_t at, int64_t n, void *to)
 {
-    dti_numbers_convert(DT_F64, from, x->dtype, element(x, dti_heads_index(h, b, g, row) * h->d), h->d);
+    dti_numbers_convert(x->dtype, element(x, at), h->steps->dtype, to, n);
 }
 
-void dti_heads_keys(const dti_heads *h, const dt_part *x, int64_t b, int64_t g, int64_t first, int64_t n, double *to)
+void dti_heads_put(const dti_heads *h, const void *from, const dt_part *x, int64_t at, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) take(h, x, (b * h->t + first + i) * h->groups + g, to + i * h->width);
+    dti_numbers_convert(h->steps->dtype, from, x->dtype, element(x, at), n);
 }
 
-void dti_heads_put_keys(const dti_heads *h, const double *from, const dt_part *x, int64_t b, int64_t g, int64_t first,
-                        int64_t n)
+void dti_heads_keys(const dti_heads *h, const dt_part *x, int64_t b, int64_t g, void *to)
 {
-    for (int64_t i = 0; i < n; i++)
-        dti_numbers_convert(DT_F64, from + i * h->width, x->dtype,
-                            element(x, ((b * h->t + first + i) * h->groups + g) * h->d), h->d);
+    for (int64_t t = 0; t < h->t; t++)
+        dti_heads_get(h, x, dti_heads_key(h, b, g, t) * h->d, h->d, dti_heads_at(h, to, t * h->d));
 }
 
-void dti_heads_turn(const dti_heads *h, const double *keys, int64_t n, double *to)
+void dti_heads_blocks(const dti_heads *h, const dt_part *x, int64_t b, int64_t g, void *row, void *to)
 {
-    memset(to, 0, (size_t)h->d * DTI_ATTEND * sizeof *to);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < h->d; k++) to[k * DTI_ATTEND + i] = keys[i * h->width + k];
+    for (int64_t t = 0; t < h->t; t++) {
+        int64_t place = t % DTI_ATTEND_KEYS;
+        dti_heads_get(h, x, dti_heads_key(h, b, g, t) * h->d, h->d, row);
+        h->steps->spread(row, h->d, 1, dti_heads_at(h, to, (t - place) * h->d + place), DTI_ATTEND_KEYS);
+    }
+}
+
+void dti_heads_strips(const dti_heads *h, const dt_part *x, int64_t b, int64_t g, int64_t first, int64_t n, double by,
+                      void *row, void *to)
+{
+    memset(to, 0, (size_t)(h->d * (int64_t)dti_blocks(n) * DTI_LANES) * h->steps->bytes);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t lane = i % DTI_LANES;
+        dti_heads_get(h, x, dti_heads_row(h, b, g, first + i) * h->d, h->d, row);
+        h->steps->spread(row, h->d, by, dti_heads_at(h, to, (i - lane) * h->d + lane), DTI_LANES);
+    }
 }
 
 /* ---- who sees what ----------------------------------------------------------------------------------------------- */
 
 int64_t dti_heads_seen(const dti_heads *h, int64_t row, int64_t first, int64_t n)
 {
-    int64_t seen = h->causal ? h->position[row / h->per_group] + 1 - first : n;
-    return seen < 0 ? 0 : seen < n ? seen : n;
+    int64_t limit = h->limit[row / h->per_group];
+    return limit <= first ? 0 : limit - first < n ? limit - first : n;
 }
 
-int64_t dti_heads_first_row(const dti_heads *h, int64_t key, int64_t row)
+dti_sight dti_heads_see(const dti_heads *h, int64_t row, int64_t rows, int64_t first, int64_t n,
+                        int64_t seen[DTI_LANES])
 {
-    while (h->causal && row < h->rows && h->position[row / h->per_group] < key) row++;
-    return row;
+    if (dti_heads_seen(h, row, first, n) == n) return DTI_SEES_ALL;
+    if (dti_heads_seen(h, row + rows - 1, first, n) == 0) return DTI_SEES_NONE;
+    for (int64_t i = 0; i < DTI_LANES; i++) seen[i] = i < rows ? dti_heads_seen(h, row + i, first, n) : n;
+    return DTI_SEES_SOME;
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------------- */
-
-DTI_INLINE void combine(const double *w, int64_t n, const double *x, int64_t stride, int lanes, double *out)
+void dti_heads_mask(const dti_heads *h, int64_t row, int64_t rows, int64_t first, int64_t n, void *line, void *to)
 {
-    double sum[4 * DTI_LANES];
-    for (int i = 0; i < lanes; i++) sum[i] = out[i];
-    for (int64_t k = 0; k < n; k++)
-        for (int i = 0; i < lanes; i++) sum[i] += w[k] * x[k * stride + i];
-    for (int i = 0; i < lanes; i++) out[i] = sum[i];
-}
-
-DTI_CLONES void dti_heads_combine(const double *w, int64_t n, const double *x, int64_t stride, int64_t width,
-                                  double *out)
-{
-    int64_t at = 0;
-    for (; at + 4 * DTI_LANES <= width; at += 4 * DTI_LANES) combine(w, n, x + at, stride, 4 * DTI_LANES, out + at);
-    for (; at < width; at += DTI_LANES) combine(w, n, x + at, stride, DTI_LANES, out + at);
-}
-
-void dti_heads_scores(const dti_heads *h, const double *q, const double *turned, int64_t row, int64_t first, int64_t n,
-                      double *scores)
-{
-    double mask[DTI_ATTEND];
-    for (int i = 0; i < DTI_ATTEND; i++) scores[i] = 0;
-    dti_heads_combine(q, h->d, turned, DTI_ATTEND, DTI_ATTEND, scores);
-    for (int i = 0; i < DTI_ATTEND; i++) scores[i] *= h->scale;
-    if (!h->mask) return;
-    dti_numbers_convert(h->mask->dtype, element(h->mask, row / h->per_group * h->t + first), DT_F64, mask, n);
-    for (int64_t i = 0; i < n; i++) scores[i] += mask[i];
+    if (rows < DTI_LANES) memset(to, 0, (size_t)(n * DTI_LANES) * h->steps->bytes);
+    for (int64_t i = 0; i < rows; i++) {
+        dti_heads_get(h, h->mask, (row + i) / h->per_group * h->t + first, n, line);
+        h->steps->spread(line, n, 1, dti_heads_at(h, to, i), DTI_LANES);
+    }
 }

@@ -50,13 +50,18 @@ dt_status dti_cpu_gather(const dt_call *call);
 dt_status dti_cpu_scatter_add(const dt_call *call);
 dt_status dti_cpu_index_add(const dt_call *call);
 dt_status dti_cpu_one_hot(const dt_call *call);
+/* cumsum.c: x, start?, a number per row. */
+dt_status dti_cpu_cumsum(const dt_call *call);
+/* order.c: x, numbers?: elements with the number -1 are none. They give elements and numbers, i64. */
+dt_status dti_cpu_sort(const dt_call *call);
+dt_status dti_cpu_topk(const dt_call *call);
 /* random.c: which elements are kept hangs on the key and on their numbers in the whole tensor alone. */
 dt_status dti_cpu_dropout(const dt_call *call);
 /* rope.c: by the positions of dim 1 in the whole tensor. */
 dt_status dti_cpu_rope(const dt_call *call);
-/* attention.c: q, k, v, mask?; keeps the log-sum-exp of scores. In f64, rounded once. */
+/* attention.c: q, k, v, mask?; keeps the log-sum-exp of scores. In the dtype that sums, rounded once. */
 dt_status dti_cpu_attention(const dt_call *call);
-/* attention_gradient.c: q, k, v, lse, delta, g, mask?. */
+/* attention_gradient.c: q, k, v, lse, delta, g, mask?; the mask's is the fourth result, where there is one. */
 dt_status dti_cpu_attention_grad(const dt_call *call);
 /* matmul.c: products of matrices by product.h. a, b with leading dims; x, w, b?; c, a, b. */
 dt_status dti_cpu_matmul(const dt_call *call);

@@ -6,14 +6,16 @@
 
 #include "ops/cpu/map.h"
 
-DTI_INLINE int64_t wrapped(uint64_t bits)
+typedef int64_t number;
+
+DTI_INLINE number wrapped(uint64_t bits)
 {
-    int64_t number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
+    number same;
+    memcpy(&same, &bits, sizeof same);
+    return same;
 }
 
-DTI_INLINE int64_t value(dti_map map, int64_t x, int64_t y, int64_t z, int64_t a, int64_t b)
+DTI_INLINE number value(dti_map map, number x, number y, number z, number a, number b)
 {
     switch (map) {
     case DTI_MAP_ADD: return wrapped((uint64_t)x + (uint64_t)y);
@@ -39,35 +41,12 @@ DTI_INLINE int64_t value(dti_map map, int64_t x, int64_t y, int64_t z, int64_t a
     }
 }
 
-DTI_INLINE void loop(dti_map map, const dti_map_run *run)
+DTI_INLINE void of_run(const dti_map_run *run, number *a, number *b)
 {
-    int64_t *restrict out = run->out, a = run->a_whole, b = run->b_whole;
-    const int64_t *x = run->in[0], *y = run->in[1], *z = run->in[2];
-    for (size_t i = 0; i < run->blocks * DTI_LANES; i++) out[i] = value(map, x[i], y[i], z[i], a, b);
+    *a = run->a_whole;
+    *b = run->b_whole;
 }
 
-DTI_CLONES void dti_map_i64(const dti_map_run *run)
-{
-    switch (run->map) {
-    case DTI_MAP_ADD: loop(DTI_MAP_ADD, run); break;
-    case DTI_MAP_SUB: loop(DTI_MAP_SUB, run); break;
-    case DTI_MAP_MUL: loop(DTI_MAP_MUL, run); break;
-    case DTI_MAP_NEG: loop(DTI_MAP_NEG, run); break;
-    case DTI_MAP_ABS: loop(DTI_MAP_ABS, run); break;
-    case DTI_MAP_RELU: loop(DTI_MAP_RELU, run); break;
-    case DTI_MAP_ADD_NUMBER: loop(DTI_MAP_ADD_NUMBER, run); break;
-    case DTI_MAP_SUB_NUMBER: loop(DTI_MAP_SUB_NUMBER, run); break;
-    case DTI_MAP_MUL_NUMBER: loop(DTI_MAP_MUL_NUMBER, run); break;
-    case DTI_MAP_CLAMP: loop(DTI_MAP_CLAMP, run); break;
-    case DTI_MAP_WHERE: loop(DTI_MAP_WHERE, run); break;
-    case DTI_MAP_FILL: loop(DTI_MAP_FILL, run); break;
-    case DTI_MAP_NOT: loop(DTI_MAP_NOT, run); break;
-    case DTI_MAP_EQ: loop(DTI_MAP_EQ, run); break;
-    case DTI_MAP_NE: loop(DTI_MAP_NE, run); break;
-    case DTI_MAP_LT: loop(DTI_MAP_LT, run); break;
-    case DTI_MAP_LE: loop(DTI_MAP_LE, run); break;
-    case DTI_MAP_GT: loop(DTI_MAP_GT, run); break;
-    case DTI_MAP_GE: loop(DTI_MAP_GE, run); break;
-    default: break;
-    }
-}
+#include "ops/cpu/map_loops.h"
+
+DTI_CLONES void dti_map_i64(const dti_map_run *run) { all_loops(run); }

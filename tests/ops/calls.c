@@ -58,6 +58,8 @@ static const struct { const char *op; int operand; value_range range; } domains[
     { "cross_entropy_grad", NUMBERS, { true, 0, 1 } }, { "cross_entropy_grad", 1, { true, -1, 0 } },
     { "cross_entropy_grad", 2, { true, 3, 6 } },
     { "cross_entropy_sums", NUMBERS, { true, 0, 1 } }, { "cross_entropy_sums", 1, { true, -1, 0 } },
+    { "attention_mask_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_mask_grad", 3, { true, 3, 6 } },
+    { "attention_mask_grad", 6, { true, -4, 0 } },
     { "div_scalar", NUMBERS, { true, 0.5, 4 } }, { "dropout", NUMBERS, { true, 0, 0.75 } },
     { "div", 1, { true, 0.5, 4 } }, { "log", 0, { true, 0.5, 4 } }, { "pow", 0, { true, 0.5, 4 } },
     { "rope", NUMBERS, { true, 0.5, 4 } },

@@ -39,7 +39,7 @@ typedef struct gradient_call {
 static bool has_gradient(const op_call *call, int i)
 {
     static const struct { const char *head; int operand; } constants[] = {
-        { "attention(", 3 }, { "cross_entropy(", 2 },
+        { "cross_entropy(", 2 },
     };
     bool is_constant = false;
     for (int k = 0; k < DT_COUNT(constants); k++)

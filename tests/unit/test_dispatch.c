@@ -114,6 +114,70 @@ static void what_is_forgotten_can_be_explained(void)
     dt_context_destroy(&ctx);
 }
 
+/* ---- new dims ---------------------------------------------------------------------------------------------------- */
+
+/* It lies as asked, has the value of the whole one, and was not cut out of that. */
+static void expect_made(dt_mesh *mesh, dt_counters before, dt_tensor *y, dt_tensor *whole, const char *placements)
+{
+    dt_counters after = dt_mesh_counters(mesh, NULL);
+    if (!expect(y != NULL, "%s: %s", placements, dt_context_error(dt_mesh_context(mesh)))) return;
+    expect(dt_spec_has(dt_tensor_spec(y), placements), "%s: %s", placements, dt_spec_text(dt_tensor_spec(y)));
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) expect(after.calls[k] == before.calls[k], "%s: moved", placements);
+    expect(dt_tensor_close(y, whole, 0, 0), "%s: another value", placements);
+}
+
+static dt_status make_placed(dt_context *ctx, void *arg)
+{
+    static const int64_t numbers[5] = { 3, 0, 6, 2, 6 };
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=2");
+    dt_tensor *ids = dt_from_host(dt_spec_parse(mesh, "i64[5]"), -1, numbers, sizeof numbers);
+    dt_tensor *whole = dt_one_hot(ids, 7, DT_F32);
+    dt_counters before = dt_mesh_counters(mesh, NULL);
+    expect_made(mesh, before, dt_one_hot_placed(ids, 7, DT_F32, "x:S(1)"), whole, "x:S(1)");
+    before = dt_mesh_counters(mesh, NULL);
+    expect_made(mesh, before, dt_one_hot_placed(ids, 7, DT_F32, "x:S(1),y:S(1)"), whole, "x:S(1),y:S(1)");
+    dt_tensor *rows = dt_redistribute(ids, "x:S(0)");
+    before = dt_mesh_counters(mesh, NULL);
+    expect_made(mesh, before, dt_one_hot_placed(rows, 7, DT_F32, "y:S(1),*"), whole, "x:S(0),y:S(1)");
+    expect(dt_spec_has(dt_tensor_spec(dt_one_hot(rows, 7, DT_F32)), "x:S(0)"), "not asked: as the ids lie");
+    dt_tensor *turned = dt_one_hot_placed(rows, 7, DT_F32, "x:S(1)");
+    expect(dt_spec_has(dt_tensor_spec(turned), "x:S(1)") && dt_tensor_close(turned, whole, 0, 0), "asked otherwise");
+    expect(!dt_one_hot_placed(ids, 7, DT_F32, "z:S(1)"), "no mesh dim z");
+    expect_error(ctx, DT_ERR_PLACEMENT, "has no dim \"z\"", "no mesh dim z");
+    return dt_context_status(ctx);
+}
+
+static dt_status stretch_placed(dt_context *ctx, void *arg)
+{
+    static const char *const places[] = { "x:S(0)", "x:S(2)", "x:S(0),y:S(2)", "y:S(2),x:S(2)" };
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=2");
+    dt_shape shape = DT_SHAPE(3, 4, 6);
+    for (int i = 0; i < DT_COUNT(places) - 1; i++) {
+        dt_tensor *x = dt_require_grad(dt_randn(dt_spec_parse(mesh, "f64[4,1]"), 1));
+        dt_tensor *other = dt_require_grad(dt_randn(dt_spec_parse(mesh, "f64[4,1]"), 1));
+        dt_tensor *due = dt_expand(other, shape);
+        dt_counters before = dt_mesh_counters(mesh, NULL);
+        dt_tensor *y = dt_expand_placed(x, shape, places[i]), *seed = dt_randn(dt_spec_parse(mesh, "f64[3,4,6]"), 2);
+        expect_made(mesh, before, y, due, places[i]);
+        dt_backward(y, seed);
+        dt_backward(due, seed);
+        expect(dt_tensor_close(dt_grad(x), dt_grad(other), 1e-12, 1e-12), "%s: another gradient", places[i]);
+    }
+    dt_tensor *x = dt_randn(dt_spec_parse(mesh, "f64[4,1]"), 1), *y = dt_expand_placed(x, shape, places[3]);
+    expect(y && dt_spec_has(dt_tensor_spec(y), places[3]), "split by y first");
+    expect(dt_tensor_close(y, dt_expand(x, shape), 0, 0), "split by y first: another value");
+    return dt_context_status(ctx);
+}
+
+static void new_dims_lie_as_asked(void)
+{
+    char error[512] = "";
+    expect(dt_launch_threads(4, make_placed, NULL, error, sizeof error) == DT_OK, "%s", error);
+    expect(dt_launch_threads(4, stretch_placed, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 typedef struct lists { dt_shape sizes, numbers; } lists;
@@ -187,6 +251,7 @@ static const test_row rows[] = {
     { "the tape holds what it needs", the_tape_holds_what_it_needs },
     { "a result says why it lies there", a_result_says_why_it_lies_there },
     { "what is forgotten can be explained", what_is_forgotten_can_be_explained },
+    { "new dims lie as asked", new_dims_lie_as_asked },
     { "lists are checked", lists_are_checked },
     { "norms want an eps of at least 0", norms_want_an_eps_of_at_least_0 },
 };
