@@ -54,13 +54,21 @@ static uint64_t hash_of(const dt_op *op, const dt_spec *const *in, int n, const 
     return attributes->bytes ? dti_hash(attributes->key, attributes->bytes, hash) : hash;
 }
 
+static bool same_specs(const dt_spec *const *a, const dt_spec *const *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
 static dti_dispatch *recall(const dti_table *calls, uint64_t hash, const dt_op *op, const dt_spec *const *in, int n,
                             const dti_attributes *attributes)
 {
     dti_dispatch *d;
     for (size_t at = dti_table_first(calls, hash); (d = dti_table_value(calls, hash, &at)) != NULL;)
-        if (d->op == op && d->n == n && d->asked == attributes->asked && memcmp(d->in, in, (size_t)n * sizeof *in) == 0
-            && d->key_bytes == attributes->bytes && memcmp(d->key, attributes->key, attributes->bytes) == 0) return d;
+        if (d->op == op && d->n == n && d->asked == attributes->asked && same_specs(d->in, in, n)
+            && d->key_bytes == attributes->bytes
+            && (!d->key_bytes || memcmp(d->key, attributes->key, d->key_bytes) == 0)) return d;
     return NULL;
 }
 
@@ -263,7 +271,7 @@ static void set_part(dt_part *part, const dt_spec *spec, const dti_storage *stor
 static bool adds_number(const dti_dispatch *d)
 {
     const dt_mesh *mesh = d->result[0]->mesh;
-    for (int m = 0; m < mesh->dim_count; m++)
+    for (int m = 0; m < mesh->dim_count && d->number_dims; m++)
         if ((d->number_dims >> m & 1) && dti_mesh_coord_of(mesh, m, mesh->ctx->rank) > 0) return false;
     return true;
 }
