@@ -7,11 +7,9 @@
 #include "autograd/classes.h"
 #include "core/number.h"
 
-typedef struct walk { dt_context *ctx; dti_node **nodes; int count, capacity; } walk;
-
 /* ---- which nodes ------------------------------------------------------------------------------------------------- */
 
-static bool append(walk *w, dti_node *node)
+static bool append(dti_walk *w, dti_node *node)
 {
     if (node->listed) return true;
     if (w->count == w->capacity) {
@@ -33,30 +31,47 @@ static int by_number(const void *a, const void *b)
     return (x->number < y->number) - (x->number > y->number);
 }
 
-/* All that the first reaches, the last made first. Of a backward within another, which a hook or a recomputed function
- * may begin, without what the outer one has still to pass. */
-static bool collect(walk *w, dti_node *first)
+/* The walk that passes a node: this one, or one that it is within. */
+static dti_walk *walk_of(dti_walk *w, const dti_node *node)
 {
-    if (!append(w, first)) return false;
-    for (int i = 0; i < w->count; i++)
-        for (int k = 0; k < w->nodes[i]->in_count; k++)
-            if (w->nodes[i]->in[k].node && !append(w, w->nodes[i]->in[k].node)) return false;
-    if (w->count) qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, by_number);
-    return true;
+    while (w->outer && node->number < w->first) w = w->outer;
+    return w;
 }
 
-static bool check_unspent(const walk *w)
+static bool check_unspent(const dti_walk *w, const dti_node *node)
 {
-    for (int i = 0; i < w->count; i++) {
-        if (!w->nodes[i]->spent) continue;
-        dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone",
-                 w->nodes[i]->class->name);
-        return false;
+    if (!node->spent) return true;
+    dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone", node->class->name);
+    return false;
+}
+
+/* List what its new nodes lead to; those not passed yet in order, the last made first. */
+static bool close_walk(dti_walk *w)
+{
+    if (w->closed == w->count) return true;
+    for (; w->closed < w->count; w->closed++) {
+        const dti_node *node = w->nodes[w->closed];
+        if (!check_unspent(w, node)) return false;
+        for (int k = 0; k < node->in_count; k++) {
+            dti_node *in = node->in[k].node;
+            if (in && !append(walk_of(w, in), in)) return false;
+        }
     }
+    qsort(w->nodes + w->at, (size_t)(w->count - w->at), sizeof *w->nodes, by_number);
     return true;
 }
 
-static void walk_fini(walk *w)
+/* All that the first reaches. Of a backward within another, which a hook or a recomputed function may begin, without
+ * what the outer one has still to pass. */
+static bool collect(dti_walk *w, dti_node *first)
+{
+    if (!append(walk_of(w, first), first)) return false;
+    for (; w; w = w->outer)
+        if (!close_walk(w)) return false;
+    return true;
+}
+
+static void walk_fini(dti_walk *w)
 {
     for (int i = 0; i < w->count; i++) {
         dti_node *node = w->nodes[i];
@@ -195,29 +210,44 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 
-static bool go(walk *w, dt_tensor *y, dt_tensor *seed)
+static bool go(dti_walk *w, dt_tensor *y, dt_tensor *seed)
 {
     dti_node *first = y->body->node;
     dt_tensor *grad = seed ? seed : ones(y);
-    if (!grad || !collect(w, first) || !check_unspent(w)) return false;
+    if (!grad || !collect(w, first)) return false;
     if (!add_gradient(first, y->body->output, grad)) return false;
-    for (int i = 0; i < w->count; i++)
-        if (!pass_in_scope(w->nodes[i])) return false;
+    while (w->at < w->count)
+        if (!pass_in_scope(w->nodes[w->at++])) return false;
     return true;
+}
+
+static bool walk(dt_tensor *y, dt_tensor *seed, bool within, int64_t first)
+{
+    dt_context *ctx = y->ctx;
+    dti_tape_state *tape = dti_tape_state_of(ctx);
+    int scope = tape ? dt_scope_push(ctx, DT_SCOPE_NO_GRAD) : 0;
+    if (!scope) return false;
+    dti_walk w = { .outer = within ? tape->walk : NULL, .ctx = ctx, .first = first }, *before = tape->walk;
+    tape->walk = &w;
+    dti_scope_drop_flags(ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write                       */
+    if (check_seed(y, seed)) go(&w, y, seed);
+    tape->walk = before;
+    dt_scope_pop(ctx, scope, NULL);
+    walk_fini(&w);
+    return !dti_failed(ctx);
 }
 
 dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
 {
     if (!y) return DT_ERR_ARG;
-    if (dti_failed(y->ctx)) return y->ctx->status;
-    walk w = { .ctx = y->ctx };
-    int scope = dt_scope_push(y->ctx, DT_SCOPE_NO_GRAD);
-    if (scope) dti_scope_drop_flags(y->ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write         */
-    if (scope && check_seed(y, seed)) go(&w, y, seed);
-    if (scope) dt_scope_pop(y->ctx, scope, NULL);
     dt_context *ctx = y->ctx;
-    walk_fini(&w);
+    if (!dti_failed(ctx)) walk(y, seed, false, 0);
     return dt_context_status(ctx);
+}
+
+bool dti_backward_within(dt_tensor *y, dt_tensor *seed, int64_t first)
+{
+    return !y->body || !y->body->node || walk(y, seed, true, first);
 }
 
 /* ---- leaves and hooks -------------------------------------------------------------------------------------------- */

@@ -7,15 +7,9 @@
 
 #include "autograd/classes.h"
 
-typedef struct tape_state {
-    int64_t next;                  /* number of the next node                                                      */
-    dti_node *unused;              /* to be freed                                                                  */
-    bool freeing;
-} tape_state;
-
-static tape_state *state_of(dt_context *ctx)
+dti_tape_state *dti_tape_state_of(dt_context *ctx)
 {
-    return dti_context_layer(ctx, DTI_LAYER_TAPE, sizeof(tape_state), NULL);
+    return dti_context_layer(ctx, DTI_LAYER_TAPE, sizeof(dti_tape_state), NULL);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
@@ -49,7 +43,7 @@ static void free_node(dti_node *node)
 void dti_node_release(dti_node *node)
 {
     if (!node || --node->references) return;
-    tape_state *tape = state_of(node->ctx);
+    dti_tape_state *tape = dti_tape_state_of(node->ctx);
     node->next = tape->unused;
     tape->unused = node;
     if (tape->freeing) return;
@@ -83,7 +77,7 @@ static bool link(dti_node *node, dt_tensor *const *in, int n, dt_tensor *const *
 bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, dt_tensor *const *in, int n,
                      dt_tensor *const *out, int m)
 {
-    tape_state *tape = state_of(ctx);
+    dti_tape_state *tape = dti_tape_state_of(ctx);
     dti_node *node = calloc(1, sizeof *node);
     if (!node || !tape) {
         dti_node failed = { .class = class, .state = state };
