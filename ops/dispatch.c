@@ -9,6 +9,7 @@
 
 #include "core/pen.h"
 #include "ops/gradient.h"
+#include "ops/write.h"
 #include "redistribute/plan.h"
 #include "tensor/tensor.h"
 
@@ -98,7 +99,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         if (!(d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    return d;
+    return dti_write_fits(ctx, d) ? d : NULL;
 }
 
 const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
@@ -251,7 +252,8 @@ static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes
                     dti_storage **y)
 {
     if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
-    for (int r = 0; r < d->result_count; r++)
+    for (int r = 0; r < d->op->writes; r++) y[r] = x[r]->storage ? dti_storage_retain(x[r]->storage) : NULL;
+    for (int r = d->op->writes; r < d->result_count; r++)
         if (!dti_part_new(d->result[r], &y[r])) return false;
     return ctx->dry || d->result[0]->mesh->rank < 0 || run_kernel(ctx, d, attributes, x, y);
 }
@@ -293,11 +295,19 @@ static bool check_count(dt_context *ctx, const dti_dispatch *d, int count)
     return false;
 }
 
-/* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. */
-static bool make_results(const dti_dispatch *d, dti_storage **y, dt_tensor **out)
+/* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. What was written is the
+ * operand, in another handle where somebody wants one. */
+static bool make_results(const dti_dispatch *d, dt_tensor *const *in, dti_storage **y, int wanted, dt_tensor **out)
 {
     bool made = true;
-    for (int r = 0; r < d->result_count; r++) {
+    for (int r = 0; r < d->op->writes; r++) {
+        dti_storage_release(y[r]);
+        y[r] = NULL;
+        dti_tensor_written(in[r]);
+        out[r] = r < wanted ? dti_tensor_share(in[r]) : NULL;
+        made &= r >= wanted || out[r];
+    }
+    for (int r = d->op->writes; r < d->result_count; r++) {
         out[r] = made ? dti_tensor_new(d->result[r], y[r]) : NULL;
         if (!made) dti_storage_release(y[r]);
         y[r] = NULL;
@@ -321,9 +331,10 @@ static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n,
     }
     bool found = check_operands(ctx, op, in, n)
         && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL && check_count(ctx, d, count);
+        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL && check_count(ctx, d, count)
+        && (!op->writes || dti_write_ready(ctx, d, in));
     if (found && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y))
-        return make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
+        return make_results(d, in, y, count, out) && (op->writes || dti_op_record(ctx, d, &attributes, in, x, out));
     for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
     return false;
 }

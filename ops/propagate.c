@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/pen.h"
 #include "mesh/topology.h"
 #include "redistribute/price.h"
 
@@ -255,6 +256,26 @@ static uint8_t kinds_of(const search *s, int i, int m)
     return (uint8_t)(1 << given.kind);
 }
 
+/* Does an operand that is written stay as it is, and come out so? */
+static bool keeps_written(const search *s, int m, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->ask->writes; i++) {
+        dti_place given = s->given[i][m];
+        if (!is_present(s, i)) continue;
+        if (!same_place(given, strategy->operand[i]) || !same_place(given, strategy->result[i])) return false;
+        if ((strategy->lift | strategy->rescale) >> i & 1) return false;
+    }
+    return true;
+}
+
+static void leave_out_moved(const search *s, int m, candidates *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->count; i++)
+        if (keeps_written(s, m, &c->strategy[i])) c->strategy[n++] = c->strategy[i];
+    c->count = n;
+}
+
 static void find_candidates(search *s, int m)
 {
     uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
@@ -266,6 +287,7 @@ static void find_candidates(search *s, int m)
     }
     candidates *c = &s->dim[m];
     c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
+    if (s->ask->writes) leave_out_moved(s, m, c);
     free_first(s, m, c);
 }
 
@@ -582,12 +604,44 @@ static bool make_answer(search *s, int i)
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 
+/* Only operands that have to stay leave no strategy. */
+static bool refuse_written(const search *s, int m)
+{
+    char text[640];
+    dti_pen pen = { text, sizeof text, 0 };
+    for (int i = 0; i < s->ask->writes; i++)
+        dti_put(&pen, "%s%s %s", i ? ", " : "", dti_rule_name(s->rule, i), s->ask->operand[i]->text);
+    dti_fail(s->ctx, DT_ERR_PLACEMENT,
+             "%s: writes %s, which cannot stay so along %s: expected R, a split of what the result has, or P where the "
+             "value is linear", dti_rule_op(s->rule), text, s->mesh->dims[m].name);
+    return false;
+}
+
+/* Results that are operands have their shapes. */
+static bool check_written(const search *s)
+{
+    for (int i = 0; i < s->ask->writes; i++) {
+        const dt_spec *spec = s->ask->operand[i];
+        dt_shape shape = dti_bound_shape(s->rule, &s->out->bound, i);
+        bool same = spec && spec->shape.n == shape.n;
+        for (int d = 0; same && d < shape.n; d++) same = spec->shape.dim[d] == shape.dim[d];
+        if (same) continue;
+        dti_fail(s->ctx, DT_ERR_SHAPE, "%s: writes %s %s, and the result has another shape; expected operands that "
+                 "broadcast to it", dti_rule_op(s->rule), dti_rule_name(s->rule, i), spec ? spec->text : "(absent)");
+        return false;
+    }
+    return true;
+}
+
 static bool search_all(search *s)
 {
     for (int i = 0; i < s->rule->operand_count; i++)
         if (is_present(s, i)) place_operand(s, i);
     if (!price_dims(s) || !count_touched(s)) return false;
-    for (int m = 0; m < s->mesh->dim_count; m++) find_candidates(s, m);
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        find_candidates(s, m);
+        if (s->dim[m].count == 0) return refuse_written(s, m);
+    }
     if (s->wanted == 1) try_all(s, true);
     if (s->best_count == 0) try_all(s, false); /* or a letter would be split whole here, by a factor there         */
     if (s->best_count == 0) {
@@ -611,7 +665,7 @@ bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagat
     s->rule = ask->rule;
     s->out = out;
     s->wanted = wanted;
-    bool found = find_mesh(s) && bind(s) && search_all(s);
+    bool found = find_mesh(s) && bind(s) && check_written(s) && search_all(s);
     free(s);
     return found;
 }

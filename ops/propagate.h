@@ -14,6 +14,7 @@
  *  - Where that are more than MAX_TRIED assignments, dims are settled one after the other, each by the best it finds.
  * Several mesh dims that split one factor do it in the order in which an operand, the first that has two of them there,
  * is split; behind them those that split an operand there, the rest in the mesh's order.
+ * Operands that are written stay as they are: strategies that move them, or take them otherwise, are left out.
  * Where two letters are one dim of an operand, (n d), a mesh dim that splits the dim splits n if its pieces are equal:
  * the cuts are the same. Kinds of P that do not mix are not made in one result. */
 #ifndef DTI_OPS_PROPAGATE_H
@@ -27,6 +28,7 @@ typedef struct dti_ask {
     const dti_rule *rule;
     const dt_spec *operand[DTI_MAX_OPERANDS]; /* all on one mesh; NULL: absent                                     */
     dt_dtype result[DTI_MAX_RESULTS];  /* DT_DTYPE_DEFAULT: that of the first operand                              */
+    int writes;                        /* so many of the first operands stay as they are, and are the results      */
     const dt_shape *batch;             /* as in dti_rule_call                                                      */
     const dti_letter_size *sizes;
     int size_count;

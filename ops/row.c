@@ -206,6 +206,10 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
     dt_dtype alike = common < 0 ? DT_F32 : (dt_dtype)in[common]->form.dtype;
     for (int r = 0; r < rule->result_count; r++) {
         char letter = arrow ? letter_at(arrow + 2, arrow + strlen(arrow), r) : 't';
+        if (r < out->ask.writes) {
+            out->ask.result[r] = in[r] ? (dt_dtype)in[r]->form.dtype : alike;
+            continue;
+        }
         out->ask.result[r] = result_dtype(op, attributes, letter, alike);
         if (out->ask.result[r] > DT_DTYPE_DEFAULT && out->ask.result[r] < DT_DTYPE_COUNT) continue;
         dti_fail(ctx, DT_ERR_DTYPE, "%s: %d is no dtype", op->head, (int)out->ask.result[r]);
@@ -276,8 +280,11 @@ static void count_flops(const dt_op *op, const dt_spec *const *in, int n, const 
 bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
                  dti_asking *out)
 {
-    out->ask = (dti_ask){ .rule = &out->rule };
+    out->ask = (dti_ask){ .rule = &out->rule, .writes = op->writes };
     if (!derive(ctx, op, in, n, attributes, &out->derived) || !parse(ctx, op, n, out)) return false;
+    if (op->writes < 0 || op->writes > n || op->writes > dti_rule_results(&out->rule))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: writes %d operands, expected at most its %d results", op->head,
+                        op->writes, dti_rule_results(&out->rule)), false;
     for (int i = 0; i < n; i++) out->ask.operand[i] = in[i];
     if (!match_dtypes(ctx, op, in, attributes, out)) return false;
     for (int i = 0; i < out->derived.size_count; i++)

@@ -21,6 +21,9 @@
  *           s what sums of the operands' dtype are made in, f32 for bf16 and f16, i64 for small integers; w is f64.
  *           NULL: t for all.
  *
+ * In place    the first operands may be written: result i is operand i then, of one memory, on the spec that it has.
+ *           The others are redistributed to fit it. What such a row writes is not recorded.
+ *
  * A row lives as long as the contexts that use it. */
 #ifndef DTENSOR_OP_H
 #define DTENSOR_OP_H
@@ -40,7 +43,7 @@ typedef struct dt_part {           /* a tensor as a kernel sees it              
     int rank;                      /* in the spec's mesh: dt_spec_boxes(spec, rank) are the elements held          */
     dt_dtype dtype;
     dt_shape shape;                /* of this rank's part                                                          */
-    void *data;                    /* row-major; NULL: empty. Operands are only read                               */
+    void *data;                    /* row-major; NULL: empty. Operands are only read, but those that are results   */
 } dt_part;
 
 typedef struct dt_call {
@@ -135,12 +138,14 @@ struct dt_op {
     dt_decompose_fn decompose;     /* NULL: letters with "!" are not split                                         */
     dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
+    int writes;                    /* the first so many results are the first operands, written in place           */
 };
 
-/* The op's first result: a new tensor. Absent operands are NULL. Operands are redistributed where the rule cannot take
- * them as they are; in a strict scope (DT_SCOPE_STRICT) that is DT_ERR_PLACEMENT, with what would do. Collective over
- * the operands' mesh. NULL and the error: DT_ERR_ARG a required operand or an attribute; DT_ERR_SHAPE dims that the
- * rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the kernel says. */
+/* The op's first result: a new tensor, or, of a row that writes, the operand. Absent operands are NULL. Operands are
+ * redistributed where the rule cannot take them as they are; in a strict scope (DT_SCOPE_STRICT) that is
+ * DT_ERR_PLACEMENT, with what would do. Collective over the operands' mesh. NULL and the error: DT_ERR_ARG a required
+ * operand or an attribute; DT_ERR_SHAPE dims that the rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the
+ * kernel says. Of a row that writes, too, DT_ERR_STATE and DT_ERR_PLACEMENT: see "in place" in ops.h. */
 DT_API dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes);
 /* The same with all results: result[0 .. count - 1], those not wanted left out from the end. */
 DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
- * through what that recorded. Tensors that the function finds by itself, as parameters, were made before: gradients that
- * come to them wait there for the backward that runs, which passes them in their turn, once. */
+ * through what that recorded. Tensors that the function finds by itself, as parameters, were made before: gradients of
+ * theirs wait there for the backward that runs, which passes them in their turn, once. */
 #include <stdlib.h>
 
 #include "autograd/classes.h"

@@ -147,6 +147,7 @@ typedef struct pin_state {
     const dt_spec *source, *target;
     uint32_t named;
     dt_tensor *kept;               /* the source, if it costs less than what was made of it                        */
+    int64_t writes;                /* how often that had been written: since then it is another value              */
 } pin_state;
 
 static void state_release(dti_node *node)
@@ -165,7 +166,9 @@ static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted
 
 static void pin_release(dti_node *node)
 {
-    dti_tensor_destroy(((pin_state *)node->state)->kept);
+    dt_tensor *kept = ((pin_state *)node->state)->kept;
+    if (kept) kept->body->kept--;
+    dti_tensor_destroy(kept);
     state_release(node);
 }
 
@@ -181,15 +184,19 @@ static bool costs_less(const dt_tensor *source, const dt_tensor *copy)
 dt_tensor *dti_tape_source(const dt_tensor *x)
 {
     const dti_node *node = x->body ? x->body->node : NULL;
-    return node && node->class == &pin_class ? ((const pin_state *)node->state)->kept : NULL;
+    const pin_state *pin = node && node->class == &pin_class ? node->state : NULL;
+    return pin && pin->kept && pin->kept->body->writes == pin->writes ? pin->kept : NULL;
 }
-
 
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
 {
     pin_state *pin = malloc(sizeof *pin);
     if (!pin) return dti_fail(x->ctx, DT_ERR_MEMORY, "no memory to record a redistribution"), false;
-    *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL };
+    *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL, 0 };
+    if (pin->kept) {
+        pin->kept->body->kept++;
+        pin->writes = pin->kept->body->writes;
+    }
     return dti_tape_record(x->ctx, &pin_class, pin, &x, 1, &y, 1);
 }
 

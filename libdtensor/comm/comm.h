@@ -73,6 +73,9 @@ typedef struct dti_comm_ops {
      * where this rank fails: nobody writes to memory that is in use again. */
     dt_status (*all_reduce)(dti_group *group, const dti_exchange *exchange);
     /* optional */
+    /* Wait until no member reads this storage any more, for it is to be written; they come to that by themselves.
+     * DT_ERR_STATE: this rank has a call under way that shows it. NULL: nobody reads it once a call is finished. */
+    dt_status (*withdraw)(dti_comm *comm, const dti_storage *storage);
     void (*reclaim)(dti_comm *comm); /* release at once, without waiting, what all have taken: memory is short     */
 } dti_comm_ops;
 

@@ -394,6 +394,31 @@ static dt_status cleared(dti_comm *comm)
 
 static void leave(dti_comm *comm) { dti_world_left(((threads *)comm)->world, comm->ctx->rank); }
 
+/* A member that has not taken a call which this rank has finished is on its way there, and needs nothing for it that
+ * this rank has not shown: so to wait for it is to wait for nobody who waits for this rank. */
+static dt_status withdraw_from(thread_group *g, const dti_storage *storage)
+{
+    dt_status status = DT_OK;
+    for (uint64_t number = g->released + 1; number <= g->started && !status; number++) {
+        const call *c = call_of(g, number);
+        if (c->exchange.source != storage && c->exchange.result != storage) continue;
+        if (number > g->taken)
+            return dti_fail(g->base.comm->ctx, DT_ERR_STATE, "%s is under way, and what it reads is to be written: "
+                            "wait for it before", c->exchange.call.text);
+        for (int i = 0; i < g->base.n && !status; i++)
+            status = await(g, i, has_taken, number, threads_of(g)->failures, c->exchange.call.text);
+    }
+    release_taken(g);
+    return status;
+}
+
+static dt_status withdraw(dti_comm *comm, const dti_storage *storage)
+{
+    dt_status status = DT_OK;
+    for (thread_group *g = ((threads *)comm)->groups; g && !status; g = g->next) status = withdraw_from(g, storage);
+    return status;
+}
+
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 static void group_free(thread_group *g)
@@ -453,6 +478,7 @@ static const dti_comm_ops ops = {
     .failed = failed,
     .cleared = cleared,
     .leave = leave,
+    .withdraw = withdraw,
     .reclaim = reclaim,
 };
 

@@ -95,9 +95,19 @@ dt_tensor *dt_work_wait(dt_work *work)
     return y;
 }
 
+/* A result like any other, though its elements are x's. */
+static dt_tensor *same(dt_tensor *x)
+{
+    dt_tensor *y = dti_tensor_share(x);
+    if (!y || y->other) return y;
+    y->other = true;
+    y->body->others++;
+    return y;
+}
+
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec)
 {
-    if (x && spec == x->spec) return dti_tensor_share(x);
+    if (x && spec == x->spec) return same(x);
     dt_work *work = dti_tensor_ok(x) ? start(x, spec) : NULL;
     dt_tensor *y = dt_work_wait(work);
     if (work) dti_scope_disown(&work->handle), destroy(&work->handle);
@@ -161,10 +171,10 @@ static dt_tensor *pin(dt_tensor *x, const dt_spec *spec, uint32_t named)
 {
     const dti_recorder *recorder = spec ? x->ctx->recorder : NULL;
     if (!recorder || !recorder->records(x)) return spec ? dti_tensor_to(x, spec) : NULL;
-    if (x->named == named && x->spec == spec) return dti_tensor_share(x);
+    if (x->named == named && x->spec == spec) return same(x);
     dt_tensor *found = find_pin(x, spec, named);
     if (!found) found = new_pin(x, spec, named);
-    return found ? dti_tensor_share(found) : NULL;
+    return found ? same(found) : NULL;
 }
 
 dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)

@@ -17,6 +17,7 @@ DTI_INLINE float value(dti_map map, float x, float y, float z, float a, float b)
     case DTI_MAP_ADD_NUMBER: return x + a;
     case DTI_MAP_SUB_NUMBER: return x - a;
     case DTI_MAP_MUL_NUMBER: return x * a;
+    case DTI_MAP_AXPBY: return a * x + b * y;
     case DTI_MAP_CLAMP: return (x < a ? a : x) > b ? b : (x < a ? a : x);
     case DTI_MAP_WHERE: return x != 0 ? y : z;
     case DTI_MAP_FILL: return y != 0 ? a : x;
@@ -53,6 +54,7 @@ DTI_CLONES void dti_map_f32(const dti_map_run *run)
     case DTI_MAP_ADD_NUMBER: loop(DTI_MAP_ADD_NUMBER, run); break;
     case DTI_MAP_SUB_NUMBER: loop(DTI_MAP_SUB_NUMBER, run); break;
     case DTI_MAP_MUL_NUMBER: loop(DTI_MAP_MUL_NUMBER, run); break;
+    case DTI_MAP_AXPBY: loop(DTI_MAP_AXPBY, run); break;
     case DTI_MAP_CLAMP: loop(DTI_MAP_CLAMP, run); break;
     case DTI_MAP_WHERE: loop(DTI_MAP_WHERE, run); break;
     case DTI_MAP_FILL: loop(DTI_MAP_FILL, run); break;

@@ -25,6 +25,7 @@ DTI_INLINE int64_t value(dti_map map, int64_t x, int64_t y, int64_t z, int64_t a
     case DTI_MAP_ADD_NUMBER: return wrapped((uint64_t)x + (uint64_t)a);
     case DTI_MAP_SUB_NUMBER: return wrapped((uint64_t)x - (uint64_t)a);
     case DTI_MAP_MUL_NUMBER: return wrapped((uint64_t)x * (uint64_t)a);
+    case DTI_MAP_AXPBY: return wrapped((uint64_t)a * (uint64_t)x + (uint64_t)b * (uint64_t)y);
     case DTI_MAP_CLAMP: return (x < a ? a : x) > b ? b : (x < a ? a : x);
     case DTI_MAP_WHERE: return x != 0 ? y : z;
     case DTI_MAP_FILL: return y != 0 ? a : x;
@@ -58,6 +59,7 @@ DTI_CLONES void dti_map_i64(const dti_map_run *run)
     case DTI_MAP_ADD_NUMBER: loop(DTI_MAP_ADD_NUMBER, run); break;
     case DTI_MAP_SUB_NUMBER: loop(DTI_MAP_SUB_NUMBER, run); break;
     case DTI_MAP_MUL_NUMBER: loop(DTI_MAP_MUL_NUMBER, run); break;
+    case DTI_MAP_AXPBY: loop(DTI_MAP_AXPBY, run); break;
     case DTI_MAP_CLAMP: loop(DTI_MAP_CLAMP, run); break;
     case DTI_MAP_WHERE: loop(DTI_MAP_WHERE, run); break;
     case DTI_MAP_FILL: loop(DTI_MAP_FILL, run); break;

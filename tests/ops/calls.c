@@ -49,6 +49,7 @@ enum { NUMBERS = -1 };                 /* in place of an operand: the attributes
 /* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i without a
  * line are indices below the first letter's size. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
+    { "adamw_into", NUMBERS, { true, 0.25, 0.75 } }, { "adamw_into", 2, { true, 0.5, 4 } },
     { "attention", NUMBERS, { true, 0, 1 } },
     { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },
     { "div_scalar", NUMBERS, { true, 0.5, 4 } }, { "dropout", NUMBERS, { true, 0, 0.75 } },

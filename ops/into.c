@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ops that write their first operands, in place. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/cpu/kernels.h"
+#include "ops/gradients.h"
+#include "ops/map.h"
+#include "ops/tables.h"
+#include "ops/write.h"
+
+static const dt_attribute factors[] = {
+    { "a", DT_ATTRIBUTE_NUMBER, offsetof(dti_map_numbers, a) },
+    { "b", DT_ATTRIBUTE_NUMBER, offsetof(dti_map_numbers, b) },
+};
+
+static const dti_map_row axpby_into = {
+    { .head = "axpby_into(x, y)", .rule = "..., ... -> ...", .polynomial = "x + y", .dtypes = "nn->n",
+      .attributes = factors, .attribute_count = DT_COUNT(factors), .attribute_bytes = sizeof(dti_map_numbers),
+      .kernel = dti_cpu_map, .writes = 1, .doc = "x becomes a x + b y" },
+    .map = DTI_MAP_AXPBY, .numbers = true,
+};
+static const dti_map_row mul_into = {
+    { .head = "mul_into(x, y)", .rule = "..., ... -> ...", .polynomial = "x y", .kernel = dti_cpu_map, .writes = 1,
+      .doc = "x becomes x y" },
+    .map = DTI_MAP_MUL,
+};
+
+static const dt_attribute adamw_numbers[] = {
+    { "lr", DT_ATTRIBUTE_NUMBER, offsetof(dti_adamw, lr) },
+    { "beta1", DT_ATTRIBUTE_NUMBER, offsetof(dti_adamw, beta1) },
+    { "beta2", DT_ATTRIBUTE_NUMBER, offsetof(dti_adamw, beta2) },
+    { "eps", DT_ATTRIBUTE_NUMBER, offsetof(dti_adamw, eps) },
+    { "weight_decay", DT_ATTRIBUTE_NUMBER, offsetof(dti_adamw, weight_decay) },
+    { "step", DT_ATTRIBUTE_NUMBER, offsetof(dti_adamw, step) },
+};
+
+static void put_term(char *rule, size_t size, const char *before, int dims)
+{
+    size_t at = strlen(rule);
+    at += (size_t)snprintf(rule + at, size - at, "%s", before);
+    for (int d = 0; d < dims; d++) at += (size_t)snprintf(rule + at, size - at, "%s%c", d ? " " : "", 'a' + d);
+}
+
+/* The dims of w for all, so that nothing broadcasts. */
+static dt_status derive_adamw(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
+{
+    static const char *const before[] = { "", ", ", ", ", ", ", " -> ", ", ", ", " };
+    (void)ctx;
+    (void)attributes;
+    (void)n;
+    for (int i = 0; i < DT_COUNT(before); i++)
+        put_term(out->rule, sizeof out->rule, before[i], shapes[0].n > 0 ? shapes[0].n : 0);
+    return DT_OK;
+}
+
+static const dt_op adamw_into = {
+    .head = "adamw_into(w, m, v, g)", .derive = derive_adamw, .polynomial = "none", .dtypes = "ssss->ttt",
+    .attributes = adamw_numbers, .attribute_count = DT_COUNT(adamw_numbers), .attribute_bytes = sizeof(dti_adamw),
+    .kernel = dti_cpu_adamw, .writes = 3,
+    .doc = "a step of AdamW: w and its moments m, v by the gradient g",
+};
+
+const dt_op *const dti_ops_into[] = { &axpby_into.op, &mul_into.op, &adamw_into, NULL };
+
+/* ---- fronts ------------------------------------------------------------------------------------------------------ */
+
+dt_status dt_axpby_into(dt_tensor *x, dt_tensor *y, double a, double b)
+{
+    return dt_apply_all(&axpby_into.op, (dt_tensor *[]){ x, y }, 2, &(dti_map_numbers){ a, b }, NULL, 0);
+}
+
+dt_status dt_mul_into(dt_tensor *x, dt_tensor *y)
+{
+    return dt_apply_all(&mul_into.op, (dt_tensor *[]){ x, y }, 2, NULL, NULL, 0);
+}
+
+static double or_else(double number, double otherwise) { return number != 0 ? number : otherwise; }
+
+static dti_adamw adamw_of(const dt_adamw_into_params *params)
+{
+    static const dt_adamw_into_params none = { 0 };
+    const dt_adamw_into_params *p = params ? params : &none;
+    return (dti_adamw){ p->lr, or_else(p->beta1, 0.9), or_else(p->beta2, 0.999), or_else(p->eps, 1e-8),
+                        p->weight_decay, p->step ? (double)p->step : 1 };
+}
+
+dt_status dt_adamw_into(dt_tensor *w, dt_tensor *m, dt_tensor *v, dt_tensor *g, const dt_adamw_into_params *params)
+{
+    dti_adamw numbers = adamw_of(params);
+    return dt_apply_all(&adamw_into, (dt_tensor *[]){ w, m, v, g }, 4, &numbers, NULL, 0);
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+static bool check_copy(const dt_tensor *x, const dt_tensor *values)
+{
+    const dt_shape *a = &x->spec->shape, *b = &values->spec->shape;
+    if (x->ctx != values->ctx)
+        return dti_fail(x->ctx, DT_ERR_ARG, "copy_into: x and values of two contexts"), false;
+    if (a->n == b->n && memcmp(a->dim, b->dim, (size_t)a->n * sizeof a->dim[0]) == 0) return true;
+    dti_fail(x->ctx, DT_ERR_SHAPE, "copy_into: expected values of the shape of x %s, got %s", x->spec->text,
+             values->spec->text);
+    return false;
+}
+
+static void take_part(dt_tensor *x, const dt_tensor *values)
+{
+    if (x->storage && x->storage->n) memcpy(x->storage->bytes, values->storage->bytes, x->storage->n);
+    dti_tensor_written(x);
+}
+
+dt_status dt_copy_into(dt_tensor *x, dt_tensor *values)
+{
+    const dt_tensor *one = x ? x : values;
+    if (!dti_tensor_ok(one)) return one ? one->ctx->status : DT_ERR_ARG;
+    if (!x || !values)
+        return dti_fail(one->ctx, DT_ERR_ARG, "copy_into: expected x and values, got %s alone", one->spec->text);
+    if (x == values) return DT_OK;
+    if (!check_copy(x, values) || !dti_write_may(x, "copy_into", "x", (dt_tensor *[]){ x, values }, 2))
+        return x->ctx->status;
+    int scope = dt_scope_push(x->ctx, 0);
+    dt_tensor *y = scope ? dti_tensor_to(values, x->spec) : NULL;
+    if (y) take_part(x, y);
+    dt_scope_pop(x->ctx, scope, NULL);
+    return dt_context_status(x->ctx);
+}
