@@ -13,6 +13,8 @@ typedef struct dti_adamw { double lr, beta1, beta2, eps, weight_decay, step; } d
 
 typedef struct dti_cast { dt_dtype dtype, from; } dti_cast; /* from: of the operand; 0: not told                   */
 
+typedef struct dti_squares { dt_dtype dtype; int zero; } dti_squares; /* of the sum                                */
+
 typedef struct dti_over {          /* reductions over dims                                                         */
     dt_dims dims;
     bool keep, zero[3];

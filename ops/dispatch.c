@@ -159,11 +159,17 @@ static void count_implied(dt_context *ctx, const dti_dispatch *d)
     (void)ctx;
 }
 
-static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
+bool dti_call_admit(dt_context *ctx, const dti_dispatch *d)
 {
     if (!d->moved) return true;
     if ((dti_scope_flags(ctx) & DT_SCOPE_STRICT) && refuse_moves(ctx, d)) return false;
     count_implied(ctx, d);
+    return true;
+}
+
+static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
+{
+    if (!dti_call_admit(ctx, d)) return false;
     for (int i = 0; i < d->n; i++)
         if (d->moved >> i & 1 && (!(x[i] = dti_tensor_copy(x[i], d->via[i]))
                                   || !(x[i] = dti_tensor_copy(x[i], d->used[i])))) return false;
@@ -316,27 +322,39 @@ static bool make_results(const dti_dispatch *d, dt_tensor *const *in, dti_storag
     return made;
 }
 
+bool dti_call_begin(dt_context *ctx, dti_calling *c, const void *values)
+{
+    const dt_spec *specs[DT_MAX_OPERANDS];
+    dt_shape scalar = DT_SCALAR;
+    for (int i = 0; i < c->n; i++) {
+        c->x[i] = c->in[i];
+        specs[i] = c->in[i] ? c->in[i]->spec : NULL;
+    }
+    return check_operands(ctx, c->op, c->in, c->n)
+        && dti_attributes_read(ctx, c->op, values, specs[0] ? &specs[0]->shape : &scalar, &c->attributes)
+        && (c->d = dti_dispatch_get(ctx, c->op, specs, c->n, &c->attributes)) != NULL
+        && check_count(ctx, c->d, c->wanted) && (!c->op->writes || dti_write_ready(ctx, c->d, c->in));
+}
+
+bool dti_call_end(dt_context *ctx, dti_calling *c, dt_tensor **out)
+{
+    dti_storage *y[DT_MAX_RESULTS] = { NULL };
+    if (compute(ctx, c->d, &c->attributes, c->x, y))
+        return make_results(c->d, c->in, y, c->wanted, out)
+            && (c->op->writes || dti_op_record(ctx, c->d, &c->attributes, c->in, c->x, out));
+    for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
+    return false;
+}
+
 static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values, int count,
                   dt_tensor **out)
 {
-    const dt_spec *specs[DT_MAX_OPERANDS];
-    dt_tensor *x[DT_MAX_OPERANDS];
-    dti_storage *y[DT_MAX_RESULTS] = { NULL };
-    dti_attributes attributes;
-    dt_shape scalar = DT_SCALAR;
-    const dti_dispatch *d = NULL;
-    for (int i = 0; i < n; i++) {
-        x[i] = in[i];
-        specs[i] = in[i] ? in[i]->spec : NULL;
-    }
-    bool found = check_operands(ctx, op, in, n)
-        && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (d = dti_dispatch_get(ctx, op, specs, n, &attributes)) != NULL && check_count(ctx, d, count)
-        && (!op->writes || dti_write_ready(ctx, d, in));
-    if (found && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y))
-        return make_results(d, in, y, count, out) && (op->writes || dti_op_record(ctx, d, &attributes, in, x, out));
-    for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
-    return false;
+    dti_calling c; /* not set to zero: it is large */
+    c.op = op;
+    c.in = in;
+    c.n = n;
+    c.wanted = count;
+    return dti_call_begin(ctx, &c, values) && move_operands(ctx, c.d, c.x) && dti_call_end(ctx, &c, out);
 }
 
 dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes, dt_tensor **result,

@@ -28,4 +28,22 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used);
 const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                                      const dti_attributes *attributes);
 
+/* ---- parts of a call, for those that make several at once -------------------------------------------------------- */
+
+typedef struct dti_calling {
+    const dt_op *op;
+    dt_tensor *const *in;
+    int n, wanted;                     /* operands; results that somebody wants                                    */
+    const dti_dispatch *d;
+    dt_tensor *x[DT_MAX_OPERANDS];     /* as the kernel takes them                                                 */
+    dti_attributes attributes;
+} dti_calling;
+
+/* Everything is checked, *d and the attributes are written. */
+bool dti_call_begin(dt_context *ctx, dti_calling *c, const void *values);
+/* May operands move, as strict scopes do not allow? Then that is counted. */
+bool dti_call_admit(dt_context *ctx, const dti_dispatch *d);
+/* x on the specs that the kernel takes: it computes, results are made and recorded. */
+bool dti_call_end(dt_context *ctx, dti_calling *c, dt_tensor **out);
+
 #endif

@@ -3,6 +3,7 @@
  * Ops that write their first operands, in place. */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/cpu/kernels.h"
@@ -126,4 +127,80 @@ dt_status dt_copy_into(dt_tensor *x, dt_tensor *values)
     if (y) take_part(x, y);
     dt_scope_pop(x->ctx, scope, NULL);
     return dt_context_status(x->ctx);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+/* Calls of a row whose operands come in n lists, one of each; step 0: one for all calls. */
+typedef struct column { dt_tensor *const *x; int step; } column;
+
+static dt_status apply_columns(const dt_op *op, const column *columns, int n, int count, const void *attributes)
+{
+    dt_context *ctx = NULL;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; columns[k].x && i < count && !ctx; i++)
+            if (columns[k].x[i * columns[k].step]) ctx = columns[k].x[i * columns[k].step]->ctx;
+    if (!ctx) return count == 0 ? DT_OK : DT_ERR_ARG;
+    dt_tensor **in = malloc((size_t)n * (size_t)count * sizeof(dt_tensor *));
+    if (!in) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory for a list of %d calls", op->head, count);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < n; k++) in[i * n + k] = columns[k].x ? columns[k].x[i * columns[k].step] : NULL;
+    dt_apply_list(op, in, n, count, attributes, NULL);
+    free(in);
+    return dt_context_status(ctx);
+}
+
+dt_status dt_axpby_into_list(dt_tensor *const *x, dt_tensor *const *y, int n, double a, double b)
+{
+    return apply_columns(&axpby_into.op, (column[]){ { x, 1 }, { y, 1 } }, 2, n, &(dti_map_numbers){ a, b });
+}
+
+dt_status dt_mul_into_list(dt_tensor *const *x, int n, dt_tensor *y)
+{
+    return apply_columns(&mul_into.op, (column[]){ { x, 1 }, { &y, 0 } }, 2, n, NULL);
+}
+
+dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt_tensor *const *v, dt_tensor *const *g, int n,
+                             const dt_adamw_into_params *params)
+{
+    dti_adamw numbers = adamw_of(params);
+    return apply_columns(&adamw_into, (column[]){ { w, 1 }, { m, 1 }, { v, 1 }, { g, 1 } }, 4, n, &numbers);
+}
+
+static bool check_copies(dt_tensor *const *x, dt_tensor *const *values, int n)
+{
+    dt_context *ctx = x[0]->ctx;
+    for (int i = 0; i < n; i++) {
+        if (!x[i] || !values[i])
+            return dti_fail(ctx, DT_ERR_ARG, "copy_into_list: pair %d of %d is not whole", i, n), false;
+        if (!check_copy(x[i], values[i])
+            || !dti_write_may(x[i], "copy_into", "x", (dt_tensor *[]){ x[i], values[i] }, 2)) return false;
+    }
+    return true;
+}
+
+static bool copy_parts(dt_context *ctx, dt_tensor *const *x, dt_tensor *const *values, int n)
+{
+    const dt_spec **specs = malloc((size_t)n * sizeof(dt_spec *));
+    dt_tensor **y = malloc((size_t)n * sizeof(dt_tensor *));
+    bool done = specs && y;
+    if (!done) dti_fail(ctx, DT_ERR_MEMORY, "copy_into_list: no memory for %d tensors", n);
+    for (int i = 0; i < n && done; i++) specs[i] = x[i]->spec;
+    done = done && dti_tensors_to(ctx, values, specs, n, y);
+    for (int i = 0; i < n && done; i++) take_part(x[i], y[i]);
+    free(specs);
+    free(y);
+    return done;
+}
+
+dt_status dt_copy_into_list(dt_tensor *const *x, dt_tensor *const *values, int n)
+{
+    if (n == 0) return DT_OK;
+    if (!x || !values || !x[0]) return DT_ERR_ARG;
+    dt_context *ctx = x[0]->ctx;
+    if (dti_failed(ctx) || !check_copies(x, values, n)) return ctx->status;
+    int scope = dt_scope_push(ctx, 0);
+    if (scope) copy_parts(ctx, x, values, n);
+    dt_scope_pop(ctx, scope, NULL);
+    return dt_context_status(ctx);
 }

@@ -223,6 +223,21 @@ DT_API dt_status dt_mul_into(dt_tensor *x, dt_tensor *y);
 DT_API dt_status dt_adamw_into(dt_tensor *w, dt_tensor *m, dt_tensor *v, dt_tensor *g,
                                const dt_adamw_into_params *params);
 
+/* The same on lists of n, of which one call is made each, and what is redistributed goes together (dt_apply_list). What
+ * one call writes is no operand of another. y of the second is one for all. */
+DT_API dt_status dt_copy_into_list(dt_tensor *const *x, dt_tensor *const *values, int n);
+DT_API dt_status dt_axpby_into_list(dt_tensor *const *x, dt_tensor *const *y, int n, double a, double b);
+DT_API dt_status dt_mul_into_list(dt_tensor *const *x, int n, dt_tensor *y);
+DT_API dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt_tensor *const *v, dt_tensor *const *g,
+                                    int n, const dt_adamw_into_params *params);
+
+/* ---- over lists -------------------------------------------------------------------------------------------------- */
+
+/* The root of the sum of all squares of n tensors of floats, wherever each lies: what is P is summed, all together; the
+ * squares are summed in f64 where they are, then once per mesh. A scalar, R on the first's mesh, in f64 if the first
+ * is, else in f32. NULL and the error as of an op. Collective over all meshes. */
+DT_API dt_tensor *dt_norm_list(dt_tensor *const *x, int n);
+
 /* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
 
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);

@@ -100,6 +100,10 @@ void dti_part_identity(const dt_spec *spec, dti_storage *storage);
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
 /* The same, made once: it belongs to x and ends with it. Collective. */
 dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
+/* The same of several tensors of one context, whose steps of one stage move together; specs may be what they have. In
+ * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
+bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
+bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
 /* Bytes of the largest part: the same number on every rank. */
 int64_t dti_spec_part_bytes(const dt_spec *spec);
 /* The same spec without P: what is partial becomes R. NULL: the error. */

@@ -19,6 +19,8 @@ dt_status dti_cpu_mean(const dt_call *call);
 dt_status dti_cpu_max(const dt_call *call);
 dt_status dti_cpu_min(const dt_call *call);
 dt_status dti_cpu_prod(const dt_call *call);
+/* squares.c: all of them, in f64. */
+dt_status dti_cpu_sum_squares(const dt_call *call);
 /* rows.c: reductions that want their dims whole, by a dti_over or a dti_along. */
 dt_status dti_cpu_logsumexp(const dt_call *call);
 dt_status dti_cpu_var(const dt_call *call);

@@ -91,6 +91,7 @@ static const sample samples[] = {
     { .op = "triu", .shapes = { "f64[5,4]" }, .lo = -2, .hi = 2 },
     { .op = "copy", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2 },
     { .op = "fill", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2, .numbers = { 3 } },
+    { .op = "sum_squares", .shapes = { "f64[4,6]" }, .lo = -2, .hi = 2 },
     { .op = "dropout", .shapes = { "f64[5,7]" }, .lo = -2, .hi = 2, .numbers = { 0.4, 11, 3 } },
     { .op = "rope", .shapes = { "f64[2,5,3,4]" }, .lo = -2, .hi = 2, .numbers = { 100, 3, 1 } },
     { .op = "attention", .shapes = { "f64[2,3,4,3]", "f64[2,3,2,3]", "f64[2,3,2,3]", "" }, .lo = -2, .hi = 2 },
@@ -105,6 +106,7 @@ static const sample samples[] = {
 static void write_attributes(const sample *s, const dt_op *op, unsigned char *to)
 {
     dt_dims dims = { s->dim_count, { s->dims[0], s->dims[1], s->dims[2] } };
+    dt_dtype wide = DT_F64;
     int64_t one = 1;
     int number = 0, dim = 0;
     for (int i = 0; i < op->attribute_count; i++) {
@@ -115,6 +117,7 @@ static void write_attributes(const sample *s, const dt_op *op, unsigned char *to
         case DT_ATTRIBUTE_DIMS: memcpy(at, &dims, sizeof dims); break;
         case DT_ATTRIBUTE_BOOL: memcpy(at, &s->keep, sizeof s->keep); break;
         case DT_ATTRIBUTE_INT: memcpy(at, &one, sizeof one); break;
+        case DT_ATTRIBUTE_DTYPE: memcpy(at, &wide, sizeof wide); break;
         case DT_ATTRIBUTE_SHAPE: memcpy(at, &s->shape, sizeof s->shape); break;
         default: break;
         }
