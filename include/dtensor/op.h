@@ -152,9 +152,9 @@ DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, cons
                               dt_tensor **result, int count);
 
 /* The row on count lists of n operands, one list behind the other in `in`: count calls, whose operands are
- * redistributed together, as dt_redistribute_list does. result: the first result of each, NULL: none is wanted. What one
- * of the calls writes is no operand of another, DT_ERR_ARG. All is checked before anything is done. Collective over all
- * meshes. */
+ * redistributed together, as dt_redistribute_list does. result: the first result of each, NULL: none is wanted. What
+ * one of the calls writes is no operand of another, DT_ERR_ARG. All is checked before anything is done. Collective over
+ * all meshes. */
 DT_API dt_status dt_apply_list(const dt_op *op, dt_tensor *const *in, int n, int count, const void *attributes,
                                dt_tensor **result);
 
