@@ -9,6 +9,7 @@
 
 #include "core/pen.h"
 #include "ops/gradient.h"
+#include "ops/meshes.h"
 #include "ops/write.h"
 #include "redistribute/plan.h"
 #include "tensor/tensor.h"
@@ -73,13 +74,33 @@ static const char *whole_text(dt_context *ctx, const dt_mesh *mesh, uint32_t dim
     return kept ? memcpy(kept, text, pen.at) : NULL;
 }
 
+/* What comes between an operand and its use. One of a view that has no refinement is brought to the mesh first where it
+ * is P: nothing is P in both. */
+static const dt_spec *way_of(const dt_spec *in, const dt_spec *on, const dt_spec *used)
+{
+    bool elsewhere = on->layout != in->layout && in->layout->partial_count;
+    return elsewhere ? on : dti_dispatch_via(on, used);
+}
+
+static bool give_results(dti_dispatch *d)
+{
+    dt_mesh *mesh = NULL;
+    for (int i = 0; i < d->n && !mesh; i++) mesh = d->in[i] ? d->in[i]->mesh : NULL;
+    for (int r = 0; r < d->result_count; r++) {
+        if (mesh && !dti_spec_on(d->result[r], mesh, &d->given[r])) return false;
+        if (!d->given[r]) d->given[r] = d->result[r];
+    }
+    return true;
+}
+
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
 static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                                   const dti_attributes *attributes, work *w)
 {
-    if (!dti_row_ask(ctx, op, in, n, attributes, &w->asking)) return NULL;
+    const dt_spec *on[DT_MAX_OPERANDS];
+    if (!dti_meshes_join(ctx, op, in, n, on) || !dti_row_ask(ctx, op, on, n, attributes, &w->asking)) return NULL;
     if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
     const dti_answer *answer = &w->propagation.answer[0];
     dti_dispatch *d = dti_context_take(ctx, sizeof *d);
@@ -96,10 +117,10 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         d->via[i] = d->used[i] = answer->used[i];
         if (d->in[i] == d->used[i]) continue;
         d->moved |= UINT32_C(1) << i;
-        if (!(d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) return NULL;
+        if (!(d->via[i] = way_of(d->in[i], on[i], d->used[i]))) return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    return dti_write_fits(ctx, d) ? d : NULL;
+    return give_results(d) && dti_write_fits(ctx, d) ? d : NULL;
 }
 
 const dti_dispatch *dti_dispatch_get(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
@@ -314,7 +335,7 @@ static bool make_results(const dti_dispatch *d, dt_tensor *const *in, dti_storag
         made &= r >= wanted || out[r];
     }
     for (int r = d->op->writes; r < d->result_count; r++) {
-        out[r] = made ? dti_tensor_new(d->result[r], y[r]) : NULL;
+        out[r] = made ? dti_tensor_new(d->given[r], y[r]) : NULL;
         if (!made) dti_storage_release(y[r]);
         y[r] = NULL;
         made &= out[r] != NULL;

@@ -17,6 +17,8 @@ typedef struct dti_dispatch {
     size_t key_bytes;
     const unsigned char *key;
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
+    const dt_spec *given[DT_MAX_RESULTS]; /* results as the caller gets them: where they can be on the first
+                                          operand's mesh, when operands lie on several                             */
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 

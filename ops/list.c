@@ -207,22 +207,22 @@ static dt_tensor *add_all(dt_tensor **x, int n)
     return sum;
 }
 
-/* Sums along meshes of their own are brought to the first's, one per mesh. */
+/* Sums of views of the same ranks are one sum; those over other ranks are brought to the first's mesh, one each. */
 static dt_tensor *add_meshes(dt_tensor **x, int n)
 {
-    dt_mesh *first = dt_spec_mesh(dt_tensor_spec(x[0]));
+    dt_mesh *first = x[0]->spec->mesh;
     dt_tensor *sum = NULL;
     for (int i = 0; i < n; i++) {
-        dt_mesh *mesh = dt_spec_mesh(dt_tensor_spec(x[i]));
+        const dti_layout *layout = x[i]->spec->layout;
         int own = 0;
         for (int k = i; k < n; k++)
-            if (dt_spec_mesh(dt_tensor_spec(x[k])) == mesh) {
+            if (dti_layout_same_ranks(x[k]->spec->layout, layout)) {
                 dt_tensor *other = x[k];
                 x[k] = x[i + own];
                 x[i + own++] = other;
             }
         dt_tensor *part = dt_redistribute(add_all(x + i, own), "");
-        if (mesh != first) part = dt_redistribute_to(part, first, "");
+        if (part && part->spec->mesh != first) part = dt_redistribute_to(part, first, "");
         sum = sum ? dt_add(sum, part) : part;
         if (!sum) return NULL;
         i += own - 1;

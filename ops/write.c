@@ -13,7 +13,7 @@
 bool dti_write_fits(dt_context *ctx, const dti_dispatch *d)
 {
     for (int i = 0; i < d->op->writes; i++) {
-        if (d->in[i] == d->used[i] && d->in[i] == d->result[i]) continue;
+        if (d->in[i]->layout == d->used[i]->layout && d->in[i]->layout == d->result[i]->layout) continue;
         dti_fail(ctx, DT_ERR_PLACEMENT, "%s: writes %s %s, and would have to take it as %s and leave it as %s; "
                  "expected what is written to be placed alike", dti_rule_op(d->rule), dti_rule_name(d->rule, i),
                  d->in[i]->text, d->used[i]->text, d->result[i]->text);

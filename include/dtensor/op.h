@@ -143,8 +143,9 @@ struct dt_op {
 
 /* The op's first result: a new tensor, or, of a row that writes, the operand. Absent operands are NULL. Operands are
  * redistributed where the rule cannot take them as they are; in a strict scope (DT_SCOPE_STRICT) that is
- * DT_ERR_PLACEMENT, with what would do. Collective over the operands' mesh. NULL and the error: DT_ERR_ARG a required
- * operand or an attribute; DT_ERR_SHAPE dims that the rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the
+ * DT_ERR_PLACEMENT, with what would do. They may lie on views of the same ranks; then results lie on the first's mesh,
+ * its dims split where need be. Collective over these ranks. NULL and the error: DT_ERR_ARG a required operand or an
+ * attribute; DT_ERR_SHAPE dims that the rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT, other ranks too; what the
  * kernel says. Of a row that writes, too, DT_ERR_STATE and DT_ERR_PLACEMENT: see "in place" in ops.h. */
 DT_API dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes);
 /* The same with all results: result[0 .. count - 1], those not wanted left out from the end. */

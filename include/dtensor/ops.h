@@ -234,7 +234,7 @@ DT_API dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt
 /* ---- over lists -------------------------------------------------------------------------------------------------- */
 
 /* The root of the sum of all squares of n tensors of floats, wherever each lies: what is P is summed, all together; the
- * squares are summed in f64 where they are, then once per mesh. A scalar, R on the first's mesh, in f64 if the first
+ * squares are summed in f64 where they are, then once. A scalar, R on the first's mesh, in f64 if the first
  * is, else in f32. NULL and the error as of an op. Collective over all meshes. */
 DT_API dt_tensor *dt_norm_list(dt_tensor *const *x, int n);
 
