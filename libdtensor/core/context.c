@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/parts.h"
@@ -62,6 +63,12 @@ void *dti_context_take(dt_context *ctx, size_t bytes)
 void *dti_context_borrow(dt_context *ctx, size_t bytes)
 {
     return taken_or_fail(ctx, dti_pool_take(&ctx->pool, &ctx->arena, bytes), bytes);
+}
+
+void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes)
+{
+    void *object = dti_context_borrow(ctx, bytes);
+    return object ? memset(object, 0, bytes) : NULL;
 }
 
 void dti_context_give(dt_context *ctx, void *object, size_t bytes) { dti_pool_give(&ctx->pool, object, bytes); }

@@ -86,9 +86,10 @@ dt_status dti_fail(dt_context *ctx, dt_status status, const char *format, ...) D
 void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
 /* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_take(dt_context *ctx, size_t bytes);
-/* Memory for a while, not initialised, and given back as so many bytes (NULL: nothing). What is not given back ends
- * with the context. NULL and DT_ERR_MEMORY when memory ran out. */
+/* Memory for a while, not initialised or zeroed, and given back as so many bytes (NULL: nothing). What is not given
+ * back ends with the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_borrow(dt_context *ctx, size_t bytes);
+void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes);
 void dti_context_give(dt_context *ctx, void *object, size_t bytes);
 /* The row of one of the library's own options. */
 dti_option_about dti_option_row(dti_option option);
