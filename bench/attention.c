@@ -87,13 +87,12 @@ static bool measure(dt_context *ctx, const shape *z, int rounds, timing *best)
 
 static void report(bench *run, const shape *z, const timing *best)
 {
-    char text[96];
     double head = 4.0 * (double)(z->s * z->s * z->d), all = head * (double)(z->b * z->h) / (z->causal ? 2 : 1);
     double tiles = head / best->tiles, forward = all / best->forward, both = 3.5 * all / best->both;
-    snprintf(text, sizeof text, "%s[%lld,%lld,%lld,%lld] g=%lld%s", z->dtype, (long long)z->b, (long long)z->s,
-             (long long)z->h, (long long)z->d, (long long)z->g, z->causal ? " causal" : "");
     bench_cell cells[] = {
-        { "q", text, 0, 0 }, { "tiles", NULL, tiles, 1 },
+        { "dtype", z->dtype, 0, 0 }, { "b", NULL, (double)z->b, 0 }, { "s", NULL, (double)z->s, 0 },
+        { "h", NULL, (double)z->h, 0 }, { "g", NULL, (double)z->g, 0 }, { "d", NULL, (double)z->d, 0 },
+        { "causal", z->causal ? "yes" : "no", 0, 0 }, { "tiles", NULL, tiles, 1 },
         { "library", NULL, best->library > 0 ? head / best->library : 0, 1 }, { "forward", NULL, forward, 1 },
         { "both", NULL, both, 1 }, { "forward/tiles", NULL, forward / tiles, 2 },
         { "both/tiles", NULL, both / tiles, 2 },

@@ -39,6 +39,8 @@ else
     count moved counted_known_call "matmul with its scope, one operand used as a copy"
     count recorded counted_known_call "add, on the tape, known"
     count backward counted_known_call "add and backward, known"
+    count kernel counted_known_call "add of 256 numbers on one rank with its scope, known"
+    count kernel dti_cpu_map "of these its kernel"
     count fit counted_first_call "matmul, the first call, operands that fit: mean of some"
     count moving counted_first_call "matmul, the first call, operands that must move"
     count summing counted_first_call "matmul, the first call, operands that must move, some of them P"

@@ -37,7 +37,15 @@ typedef struct dti_topk { int64_t k; int dim; bool largest, zero[3]; } dti_topk;
 
 typedef struct dti_two_dims { int first, second; } dti_two_dims;
 
-typedef struct dti_unflatten { int dim, zero; dt_shape sizes; } dti_unflatten; /* a dim as these                     */
+typedef struct dti_unflatten { int dim, zero; dt_shape sizes; } dti_unflatten; /* a dim as these, or in these        */
+
+typedef struct dti_slice { int dim, zero; int64_t start, stop, step; } dti_slice;
+
+typedef struct dti_at { int dim, zero; int64_t index; } dti_at; /* one of a dim, or by how much it is rolled         */
+
+typedef struct dti_pad { int dim, zero; int64_t before, after; double value; } dti_pad;
+
+typedef struct dti_stack { int64_t dim; } dti_stack;
 
 typedef struct dti_triangle { int64_t diagonal; } dti_triangle;
 

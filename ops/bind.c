@@ -188,10 +188,19 @@ static bool set_size(binding *b, int letter, int64_t size, int from)
                   from == ATTRIBUTES ? "the attributes" : dti_rule_name(b->rule, from));
 }
 
+/* The first letter of a name. */
+static int first_named(const dti_rule *rule, char name)
+{
+    int i = 0;
+    while (rule->letter[i].name != name) i++;
+    return i;
+}
+
 static void begin_letters(binding *b)
 {
     for (int i = 0; i < b->rule->letter_count; i++) {
         dti_bound_letter *letter = &b->bound->letter[i];
+        if (b->rule->letter[i].flags & DTI_LETTER_MAPPED) letter->map = first_named(b->rule, b->rule->letter[i].name);
         letter->size = UNKNOWN;
         letter->operands = b->rule->letter[i].operands & b->bound->present;
         letter->results = b->rule->letter[i].results;
@@ -203,7 +212,8 @@ static bool take_attributes(binding *b)
     for (int i = 0; i < b->call->size_count; i++) {
         dti_letter_size given = b->call->sizes[i];
         int letter = 0;
-        while (letter < b->rule->letter_count && b->rule->letter[letter].name != given.letter) letter++;
+        while (letter < b->rule->letter_count && (b->rule->letter[letter].name != given.letter
+                                                  || b->rule->letter[letter].number != given.number)) letter++;
         if (letter == b->rule->letter_count)
             return refuse(b, DT_ERR_ARG, "the attributes give %c a size, but the rule has no such letter",
                           given.letter);
@@ -452,6 +462,7 @@ static factors common_factors(const binding *b, int number)
     factors all = whole, own, finer;
     uint32_t cut = 0;
     bool fits = true;
+    if (letter->map >= 0) return whole;
     for (int o = 0; o < b->rule->operand_count; o++) {
         if (!(letter->operands >> o & 1)) continue;
         if (!own_factors(b, o, number, &own)) {
@@ -625,8 +636,45 @@ bool dti_rule_bind(dt_context *ctx, const dti_rule *rule, const dti_rule_call *c
 {
     binding b = { .ctx = ctx, .rule = rule, .call = call, .bound = bound };
     memset(bound, 0, sizeof *bound);
-    for (int i = 0; i < DTI_MAX_BOUND; i++) b.from[i] = ATTRIBUTES;
+    for (int i = 0; i < DTI_MAX_BOUND; i++) {
+        b.from[i] = ATTRIBUTES;
+        bound->letter[i].map = -1;
+    }
     return count_dims(&b) && bind_batch(&b) && bind_letters(&b) && bind_factors(&b) && fits(&b);
+}
+
+/* ---- letters through index maps ---------------------------------------------------------------------------------- */
+
+uint32_t dti_bound_operands(const dti_bound *bound, int letter)
+{
+    uint32_t operands = 0;
+    for (int i = 0; i < bound->letter_count; i++)
+        if (dti_bound_alike(bound, i, letter)) operands |= bound->letter[i].operands;
+    return operands;
+}
+
+uint32_t dti_bound_results(const dti_bound *bound, int letter)
+{
+    uint32_t results = 0;
+    for (int i = 0; i < bound->letter_count; i++)
+        if (dti_bound_alike(bound, i, letter)) results |= bound->letter[i].results;
+    return results;
+}
+
+int dti_bound_operand_factor(const dti_bound *bound, int factor, int operand)
+{
+    for (int i = 0; i < bound->letter_count && bound->letter[bound->factor[factor].letter].map >= 0; i++)
+        if (dti_bound_alike(bound, i, bound->factor[factor].letter) && (bound->letter[i].operands >> operand & 1))
+            return bound->letter[i].first;
+    return factor;
+}
+
+int dti_bound_result_factor(const dti_bound *bound, int factor, int result)
+{
+    for (int i = 0; i < bound->letter_count && bound->letter[bound->factor[factor].letter].map >= 0; i++)
+        if (dti_bound_alike(bound, i, bound->factor[factor].letter) && (bound->letter[i].results >> result & 1))
+            return bound->letter[i].first;
+    return factor;
 }
 
 /* ---- small things ------------------------------------------------------------------------------------------------ */
@@ -645,7 +693,7 @@ void dti_put_factor(dti_pen *pen, const dti_rule *rule, const dti_bound *bound, 
 {
     int number = bound->factor[factor].letter;
     const dti_bound_letter *letter = &bound->letter[number];
-    if (number < rule->letter_count) dti_put(pen, "%c", rule->letter[number].name);
+    if (number < rule->letter_count) dti_put_letter(pen, &rule->letter[number]);
     else dti_put(pen, "...[%d]", number - rule->letter_count);
     if (factor != letter->whole) dti_put(pen, ".%d", factor - letter->first);
 }

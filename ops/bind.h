@@ -9,6 +9,8 @@
  * are the letter's. An operand's dim that is a product in the rule clashes alone if its factors do not fit the letters:
  * (3 8) where (g r) is 8 and 3.
  *
+ * A letter through an index map is one factor, however its operand is cut: the map cuts it anew.
+ *
  * A product is taken apart by what is known: sizes from other operands and attributes; else by the operand's own
  * factors, if they are as many as letters. The dims of "..." are letters without a name, behind those of the rule,
  * outermost first; they broadcast, aligned at the right, where dims of letters must be equal. */
@@ -23,7 +25,7 @@ enum {
     DTI_MAX_BOUND_FACTORS = 128
 };
 
-typedef struct dti_letter_size { char letter; int64_t size; } dti_letter_size;
+typedef struct dti_letter_size { char letter; uint8_t number; int64_t size; } dti_letter_size;
 
 typedef struct dti_rule_call {         /* what a rule is bound to                                                  */
     const dti_form *operand[DTI_MAX_OPERANDS]; /* sizes as products of factors; NULL: absent                       */
@@ -40,6 +42,7 @@ typedef struct dti_bound_letter {
     uint32_t stretched;                /* those that broadcast over it: their dim is 1, or not there               */
     uint32_t clash;                    /* those that are cut otherwise: they can be used unsplit in this dim alone */
     uint32_t results;
+    int map;                           /* the first letter of those that it is mapped to or from; -1: it is not    */
 } dti_bound_letter;
 
 typedef struct dti_bound_factor { int64_t size; int letter; } dti_bound_factor;
@@ -58,6 +61,20 @@ typedef struct dti_bound_dims {
     dti_form form;                     /* sizes alone: dtype 0, nothing split or partial                           */
     int16_t factor[DT_MAX_FACTORS];    /* the bound factor that a factor of form is; -1: a dim of 1 that stretches */
 } dti_bound_dims;
+
+/* Are two letters one, or one through an index map? */
+static inline bool dti_bound_alike(const dti_bound *bound, int a, int b)
+{
+    return a == b || (bound->letter[a].map >= 0 && bound->letter[a].map == bound->letter[b].map);
+}
+
+/* Operands, results that have a letter, or one that is mapped to or from it. */
+uint32_t dti_bound_operands(const dti_bound *bound, int letter);
+uint32_t dti_bound_results(const dti_bound *bound, int letter);
+/* The factor that a mesh dim splits in an operand, in a result, where it splits this one: itself, or that of a letter
+ * that its own is mapped to or from. */
+int dti_bound_operand_factor(const dti_bound *bound, int factor, int operand);
+int dti_bound_result_factor(const dti_bound *bound, int factor, int result);
 
 /* A form that has these sizes, and nothing else. */
 void dti_form_of_shape(dt_shape shape, dti_form *form);

@@ -4,12 +4,14 @@
  * where they must be; the kernel writes new parts. */
 #include "ops/dispatch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/pen.h"
 #include "ops/gradient.h"
 #include "ops/meshes.h"
+#include "ops/pull.h"
 #include "ops/write.h"
 #include "redistribute/plan.h"
 
@@ -24,6 +26,7 @@ static void destroy(dti_origin *origin)
     dti_dispatch *d = (dti_dispatch *)(void *)origin;
     free(d->explained);
     free(d->whole);
+    free(d->map);
     free(d);
 }
 
@@ -114,6 +117,18 @@ static bool give_results(dti_dispatch *d)
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
+/* Results along an index map: by the kernel, or, where its dim is split, by plans. */
+static bool set_pulls(dt_context *ctx, dti_dispatch *d, const dt_index_map *map)
+{
+    if (!map->part_count) return true;
+    d->map = malloc(sizeof *d->map);
+    if (!d->map || !dti_map_check(ctx, map, d)) return false;
+    *d->map = *map;
+    for (int r = 0; r < d->result_count && dti_pulls(map, d); r++)
+        if (!(d->pull[r] = dti_pull_plan(map, d, r))) return false;
+    return true;
+}
+
 static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                                   const dti_attributes *attributes, work *w)
 {
@@ -146,7 +161,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    if (give_results(d) && dti_write_fits(ctx, d)) return d;
+    if (give_results(d) && dti_write_fits(ctx, d) && set_pulls(ctx, d, &w->asking.derived.map)) return d;
     dti_dispatch_release(d);
     return NULL;
 }
@@ -261,11 +276,13 @@ static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static dt_part part_of(const dt_spec *spec, const dti_storage *storage)
+static void set_part(dt_part *part, const dt_spec *spec, const dti_storage *storage)
 {
-    int rank = spec->mesh->rank;
-    return (dt_part){ .spec = spec, .rank = rank, .dtype = (dt_dtype)spec->form.dtype,
-                      .shape = dt_spec_local_shape(spec, rank), .data = storage ? storage->bytes : NULL };
+    part->spec = spec;
+    part->rank = spec->mesh->rank;
+    part->dtype = (dt_dtype)spec->form.dtype;
+    part->shape = spec->local;
+    part->data = storage ? storage->bytes : NULL;
 }
 
 /* The number 1 is added by the first rank along dims where the result is then a sum. */
@@ -277,17 +294,54 @@ static bool adds_number(const dti_dispatch *d)
     return true;
 }
 
-static bool run_kernel(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
-                       dti_storage *const *y)
+/* What elements are that no part of an index map covers: the row's first number. false: it is none of the dtype. */
+static bool read_fill(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, double *fill)
 {
-    dt_call call = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
-                     .out_count = d->result_count, .adds_number = adds_number(d) };
-    for (int i = 0; i < d->n; i++)
-        if (x[i]) call.in[i] = part_of(x[i]->spec, x[i]->storage);
-    for (int r = 0; r < d->result_count; r++) call.out[r] = part_of(d->result[r], y[r]);
+    const dt_op *op = d->op;
+    *fill = 0;
+    for (int i = 0; d->map && i < op->attribute_count; i++) {
+        if (op->attributes[i].kind != DT_ATTRIBUTE_NUMBER) continue;
+        memcpy(fill, attributes->values + op->attributes[i].offset, sizeof *fill);
+        break;
+    }
+    if (!d->map || dt_spec_dtype(d->result[0]) <= DT_F16 || isinf(*fill) || floor(*fill) == *fill) return true;
+    dti_fail(ctx, DT_ERR_ARG, "%s: expected a whole number for %s, got %g", op->head,
+             dt_dtype_text(dt_spec_dtype(d->result[0])), *fill);
+    return false;
+}
+
+static bool run_kernel(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, double fill,
+                       dt_tensor *const *x, dti_storage *const *y)
+{
+    dt_call call; /* large: only the parts that are counted are set                                                */
+    call.ctx = ctx;
+    call.op = d->op;
+    call.attributes = attributes->values;
+    call.in_count = d->n;
+    call.out_count = d->result_count;
+    call.adds_number = adds_number(d);
+    call.map = d->map;
+    call.fill = call.adds_number ? fill : -0.0;
+    for (int i = 0; i < d->n; i++) {
+        if (x[i]) set_part(&call.in[i], x[i]->spec, x[i]->storage);
+        else memset(&call.in[i], 0, sizeof call.in[i]);
+    }
+    for (int r = 0; r < d->result_count; r++) set_part(&call.out[r], d->result[r], y[r]);
     dt_status status = d->op->kernel(&call);
     if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: its kernel failed", dti_rule_op(d->rule));
     return !dti_failed(ctx);
+}
+
+static bool pull(const dti_dispatch *d, double fill, dt_tensor *const *x, dti_storage **y)
+{
+    dti_storage *sources[DT_MAX_OPERANDS];
+    for (int r = 0; r < d->result_count; r++) {
+        int n = 0;
+        for (int i = 0; i < d->map->part_count; i++)
+            if (d->map->part[i].result == r) sources[n++] = x[d->map->part[i].operand]->storage;
+        if (!dti_part_pull(d->pull[r], sources, adds_number(d) ? fill : -0.0, &y[r])) return false;
+    }
+    return true;
 }
 
 /* ---- ops made of others ------------------------------------------------------------------------------------------ */
@@ -340,11 +394,14 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
 static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                     dti_storage **y)
 {
+    double fill;
     if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
+    if (!read_fill(ctx, d, attributes, &fill)) return false;
+    if (d->pull[0]) return pull(d, fill, x, y);
     for (int r = 0; r < d->op->writes; r++) y[r] = x[r]->storage ? dti_storage_retain(x[r]->storage) : NULL;
     for (int r = d->op->writes; r < d->result_count; r++)
         if (!dti_part_new(d->result[r], &y[r])) return false;
-    return ctx->dry || d->result[0]->mesh->rank < 0 || run_kernel(ctx, d, attributes, x, y);
+    return ctx->dry || d->result[0]->mesh->rank < 0 || run_kernel(ctx, d, attributes, fill, x, y);
 }
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */

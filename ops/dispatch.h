@@ -26,12 +26,14 @@ typedef struct dti_dispatch {
     const dt_spec *in[DT_MAX_OPERANDS], *used[DT_MAX_OPERANDS], *result[DT_MAX_RESULTS];
     const dt_spec *given[DT_MAX_RESULTS]; /* results as the caller gets them: where they can be on the first
                                           operand's mesh, when operands lie on several                             */
+    dt_index_map *map;                 /* of the row, for this call; NULL: none                                    */
+    const struct dt_plan *pull[DT_MAX_RESULTS]; /* of results, where the map's dim is split; NULL: the kernel's    */
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 
 /* What lies between an operand as it is given, which on the call's mesh is `on` (meshes.h), and as it is used: one that
- * is P(max) and is lifted to P(sum) is R before; one of a view that has no refinement is brought to the mesh first where
- * it is P: nothing is P in both. used itself, where one redistribution leads to it. NULL and the error when memory ran
+ * is P(max) and is lifted to P(sum) is R before; one of a view without a refinement is brought to the mesh first if it
+ * is P: nothing is P in both. used itself, where one redistribution leads to it. NULL and the error when memory ran
  * out. */
 const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *on, const dt_spec *used);
 

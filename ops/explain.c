@@ -9,6 +9,7 @@
 
 #include "core/context.h"
 #include "ops/meshes.h"
+#include "ops/pull.h"
 
 enum { MANY_RANKS = 1024 };            /* of more the busiest is not looked for                                    */
 
@@ -51,6 +52,21 @@ static void plan_operand(const dt_spec *given, const dt_spec *on, const dt_spec 
     for (int k = 0; k < DTI_MOVES; k++) dt_plan_step_count(plans[k]); /* may fail, here and not while printing      */
 }
 
+/* Results are pulled where an index map's dim is split. */
+static void plan_results(const dti_explanation *e, const dti_answer *answer, dti_way *way)
+{
+    const dt_index_map *map = &e->asking.derived.map;
+    dti_dispatch d = { .n = e->n, .result_count = e->asking.rule.result_count };
+    memcpy(d.used, answer->used, sizeof d.used);
+    memcpy(d.result, answer->result, sizeof d.result);
+    way->pulls = map->part_count && dti_pulls(map, &d);
+    for (int k = 0; k < d.result_count && way->pulls; k++) {
+        way->plans[DTI_PULLS + k][0] = dti_pull_plan(map, &d, k);
+        dt_plan_step_count(way->plans[DTI_PULLS + k][0]);
+        way->moved[DTI_PULLS + k] = dt_plan_price(way->plans[DTI_PULLS + k][0]).bytes;
+    }
+}
+
 /* What the first rank receives where the op is made of others: the call itself, on a mesh without data. */
 static void call_dry(const dti_explanation *e, dt_mesh *mesh, const dti_answer *answer, dti_way *way)
 {
@@ -87,8 +103,9 @@ static bool plan_way(const dti_explanation *e, const dti_answer *answer, dti_way
             plan_operand(e->given[i], e->on[i], answer->used[i], way->plans[i]);
         way->moved[i] = busiest(way, i, i + 1, ranks);
     }
+    plan_results(e, answer, way);
     if (answer->broken_dims) count_statistics(e, answer, way);
-    way->bytes = busiest(way, 0, e->n, ranks) + way->statistics;
+    way->bytes = busiest(way, 0, DTI_MOVING, ranks) + way->statistics;
     return dt_context_status(ctx) == DT_OK;
 }
 

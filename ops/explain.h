@@ -8,15 +8,20 @@
 
 #include "ops/dispatch.h"
 
-enum { DTI_MOVES = 2 };                /* an operand may become R on its way                                       */
+enum {
+    DTI_MOVES = 2,                     /* an operand may become R on its way                                       */
+    DTI_PULLS = DT_MAX_OPERANDS,       /* results that an index map leads to, behind the operands                  */
+    DTI_MOVING = DTI_PULLS + DT_MAX_RESULTS
+};
 
 /* One way to take a call's operands, and what moves for it. */
 typedef struct dti_way {
     const dti_answer *answer;
-    const dt_plan *plans[DT_MAX_OPERANDS][DTI_MOVES]; /* one behind the other; NULL: none                          */
-    int64_t moved[DT_MAX_OPERANDS];    /* received of an operand by its busiest rank                               */
+    const dt_plan *plans[DTI_MOVING][DTI_MOVES]; /* one behind the other; NULL: none                               */
+    int64_t moved[DTI_MOVING];         /* received of an operand, or a result, by its busiest rank                 */
+    bool pulls;                        /* results are pulled                                                       */
     int64_t statistics, calls;         /* bytes of what is reduced where the op is made of others, in calls        */
-    int64_t bytes;                     /* received by the busiest rank, of all operands together and of statistics */
+    int64_t bytes;                     /* received by the busiest rank, of all these together and of statistics    */
 } dti_way;
 
 typedef struct dti_explanation {

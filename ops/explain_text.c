@@ -69,9 +69,16 @@ static void put_operand_rows(dti_pen *cells, const void *arg)
 static void put_results(dti_pen *cells, const void *arg)
 {
     const dti_explanation *e = arg;
-    for (int i = 0; i < e->asking.rule.result_count; i++)
-        dti_put(cells, "%s\t%s\n", i < dti_rule_results(&e->asking.rule) ? "result" : "kept",
-                e->way.answer->result[i]->text);
+    if (e->way.pulls) dti_put(cells, "result\tpulled\tbytes\tmoves\n");
+    for (int i = 0; i < e->asking.rule.result_count; i++) {
+        const char *which = i < dti_rule_results(&e->asking.rule) ? "result" : "kept";
+        dti_put(cells, "%s\t%s", e->way.pulls ? "" : which, e->way.answer->result[i]->text);
+        if (e->way.pulls) {
+            dti_put(cells, "\t%lld\t", (long long)e->way.moved[DTI_PULLS + i]);
+            put_moves(cells, e->way.plans[DTI_PULLS + i]);
+        }
+        dti_put(cells, "\n");
+    }
 }
 
 static void put_cost(dti_pen *cells, const void *arg)
@@ -126,7 +133,7 @@ static void put_others(dti_pen *cells, const void *arg)
 typedef struct section { dti_put_fn put; const char *columns; } section;
 
 static const section sections[] = {
-    { put_op, "ll" }, { put_operand_rows, "lllrl" }, { put_results, "ll" }, { put_cost, "lrl" }, { put_why, "lll" },
+    { put_op, "ll" }, { put_operand_rows, "lllrl" }, { put_results, "llrl" }, { put_cost, "lrl" }, { put_why, "lll" },
     { put_others, "rrllllllllllllllllllllllllllllll" },
 };
 

@@ -73,6 +73,17 @@ dt_status dti_grad_view(dt_gradient *g);   /* in the operand's shape            
 dt_status dti_grad_permute(dt_gradient *g);
 dt_status dti_grad_transpose(dt_gradient *g);
 
+/* ---- along a dim (move_gradient.c) ------------------------------------------------------------------------------- */
+
+dt_status dti_grad_cat(dt_gradient *g);
+dt_status dti_grad_stack(dt_gradient *g);
+dt_status dti_grad_split(dt_gradient *g);
+dt_status dti_grad_slice(dt_gradient *g);
+dt_status dti_grad_select(dt_gradient *g);
+dt_status dti_grad_roll(dt_gradient *g);
+dt_status dti_grad_flip(dt_gradient *g);
+dt_status dti_grad_pad(dt_gradient *g);
+
 /* ---- random numbers (random.c) ----------------------------------------------------------------------------------- */
 
 dt_status dti_grad_dropout(dt_gradient *g);

@@ -103,16 +103,17 @@ static const dti_letter *letter_of(const dti_rule *rule, int letter)
     return letter < rule->letter_count ? &rule->letter[letter] : &unnamed;
 }
 
-/* Results that a caller sees, not kept ones, that have a letter. */
+/* Results that a caller sees, not kept ones, that have a letter, or one that is mapped to or from it. */
 static uint32_t results_with(const dti_rule *rule, const dti_bound *bound, int letter)
 {
-    return bound->letter[letter].results & ((1u << dti_rule_results(rule)) - 1);
+    return dti_bound_results(bound, letter) & ((1u << dti_rule_results(rule)) - 1);
 }
 
-/* Those that a letter of an operand is missing from. */
+/* Those that a letter of an operand is missing from; nothing is reduced through an index map. */
 static uint32_t reduced_results(const dti_rule *rule, const dti_bound *bound, int letter)
 {
     uint32_t all = (1u << dti_rule_results(rule)) - 1;
+    if (bound->letter[letter].map >= 0) return 0;
     return bound->letter[letter].operands ? all & ~bound->letter[letter].results : 0;
 }
 
@@ -121,13 +122,17 @@ static uint32_t reduced_results(const dti_rule *rule, const dti_bound *bound, in
 static bool take_split(judging *j, int operand)
 {
     int factor = j->s->operand[operand].factor;
-    if (j->factor >= 0 && j->factor != factor) {
+    if (dti_bound_operand_factor(j->bound, factor, operand) != factor) {
+        say(j, "%s is S(%s), but does not have it", name(j, operand), factor_text(j, factor).text);
+        return false;
+    }
+    if (j->factor >= 0 && dti_bound_operand_factor(j->bound, j->factor, operand) != factor) {
         int other = first_of(j->split);
         say(j, "%s is S(%s) and %s is S(%s), but a mesh dim splits one factor", name(j, other),
             factor_text(j, j->factor).text, name(j, operand), factor_text(j, factor).text);
         return false;
     }
-    j->factor = factor;
+    if (j->factor < 0) j->factor = factor;
     j->split |= 1u << operand;
     return true;
 }
@@ -142,7 +147,7 @@ static bool take_fresh(judging *j)
         return false;
     }
     j->factor = factor;
-    if (!j->bound->letter[j->bound->factor[factor].letter].operands) return true;
+    if (!dti_bound_operands(j->bound, j->bound->factor[factor].letter)) return true;
     say(j, "%s is no new letter: its operands say where it is split", factor_text(j, factor).text);
     return false;
 }
@@ -176,12 +181,13 @@ static bool kernel_splits(const judging *j)
 /* All operands that have the factor are split by it, and no others. */
 static bool operands_agree(const judging *j)
 {
-    uint32_t have = j->bound->letter[j->letter].operands;
+    uint32_t have = dti_bound_operands(j->bound, j->letter);
     if (have == j->split) return true;
     short_text factor = factor_text(j, j->factor);
     if (have & ~j->split) {
         int o = first_of(have & ~j->split);
-        say(j, "%s is split: expected S(%s) of %s, which has it, got %s", factor.text, factor.text, name(j, o),
+        short_text own = factor_text(j, dti_bound_operand_factor(j->bound, j->factor, o));
+        say(j, "%s is split: expected S(%s) of %s, which has it, got %s", factor.text, own.text, name(j, o),
             place_text(j, j->s->operand[o]).text);
         return false;
     }
@@ -226,8 +232,10 @@ static dti_place partial_place(dti_partial kind) { return (dti_place){ DTI_PLACE
 static dti_place split_place(const judging *j, int result, bool depends)
 {
     if (j->factor < 0) return (dti_place){ 0 };
-    if (j->bound->letter[j->letter].results >> result & 1) return (dti_place){ DTI_PLACE_S, 0, (int16_t)j->factor };
-    if (!j->bound->letter[j->letter].operands || !depends) return (dti_place){ 0 };
+    if (dti_bound_results(j->bound, j->letter) >> result & 1)
+        return (dti_place){ DTI_PLACE_S, 0, (int16_t)dti_bound_result_factor(j->bound, j->factor, result) };
+    bool mapped = j->bound->letter[j->letter].map >= 0;
+    if (!j->bound->letter[j->letter].operands || mapped || !depends) return (dti_place){ 0 };
     dti_partial kind = dti_letter_kind(letter_of(j->rule, j->letter));
     return partial_place(kind == DTI_AVG ? DTI_SUM : kind);
 }
@@ -236,7 +244,11 @@ static void say_split(const judging *j)
 {
     if (j->factor < 0 || !j->why) return;
     short_text factor = factor_text(j, j->factor);
+    bool mapped = j->bound->letter[j->letter].map >= 0;
     if (!j->split) say(j, "%s is new and split as asked", factor.text);
+    else if (mapped && results_with(j->rule, j->bound, j->letter))
+        say(j, "%s is split and goes through an index map: the result is cut anew", factor.text);
+    else if (mapped) say(j, "one index of %s is picked, and goes to all", factor.text);
     else if (reduced_results(j->rule, j->bound, j->letter)) say(j, "%s is split and reduced", factor.text);
     else say(j, "%s is split and stays so", factor.text);
 }
@@ -546,7 +558,7 @@ static void add_if_legal(listing *l)
 /* Operands that have the split factor. */
 static uint32_t split_operands(const listing *l)
 {
-    return l->factor < 0 ? 0 : l->bound->letter[l->bound->factor[l->factor].letter].operands;
+    return l->factor < 0 ? 0 : dti_bound_operands(l->bound, l->bound->factor[l->factor].letter);
 }
 
 /* Operands that may be P beside the split, as far as is quickly seen: none where a result keeps the split, and none
@@ -572,6 +584,31 @@ static bool has_partial_partner(const listing *l, int operand)
     return false;
 }
 
+enum { MOST_VARIED = 5 };              /* operands: their choices fit the list                                     */
+
+/* Of many operands that may be P all are, or none. */
+static void vary_together(listing *l)
+{
+    uint32_t split = split_operands(l);
+    for (int all = 0; all < 2; all++) {
+        for (int o = 0; o < l->rule->operand_count; o++) {
+            int own = split >> o & 1 ? dti_bound_operand_factor(l->bound, l->factor, o) : 0;
+            dti_partial kind = may_be(l, o, DTI_SUM) ? DTI_SUM : may_be(l, o, DTI_AVG) ? DTI_AVG : DTI_PARTIAL_NONE;
+            l->s.operand[o] = split >> o & 1 ? (dti_place){ DTI_PLACE_S, 0, (int16_t)own } : (dti_place){ 0 };
+            if (all && kind && (l->sums >> o & 1) && !has_partial_partner(l, o)) l->s.operand[o] = partial_place(kind);
+        }
+        add_if_legal(l);
+    }
+}
+
+static int varied(const listing *l)
+{
+    int n = 0;
+    for (int o = 0; o < l->rule->operand_count; o++)
+        n += (l->sums >> o & 1) && (may_be(l, o, DTI_SUM) || may_be(l, o, DTI_AVG));
+    return n;
+}
+
 /* All choices for the operands from this one on. */
 static void vary(listing *l, int operand)
 {
@@ -580,7 +617,8 @@ static void vary(listing *l, int operand)
         return;
     }
     bool split = split_operands(l) >> operand & 1;
-    l->s.operand[operand] = split ? (dti_place){ DTI_PLACE_S, 0, (int16_t)l->factor } : (dti_place){ 0 };
+    int own = split ? dti_bound_operand_factor(l->bound, l->factor, operand) : 0;
+    l->s.operand[operand] = split ? (dti_place){ DTI_PLACE_S, 0, (int16_t)own } : (dti_place){ 0 };
     vary(l, operand + 1);
     if (split || !(l->sums >> operand & 1) || has_partial_partner(l, operand)) return;
     for (dti_partial kind = DTI_SUM; kind <= DTI_AVG && l->n < l->max; kind++) {
@@ -596,7 +634,8 @@ static void list_sums(listing *l, int factor)
     l->factor = factor;
     l->sums = summable(l);
     memset(&l->s, 0, sizeof l->s);
-    vary(l, 0);
+    if (l->kinds && varied(l) > MOST_VARIED) vary_together(l);
+    else vary(l, 0);
 }
 
 static void list_trends(listing *l)
@@ -608,6 +647,16 @@ static void list_trends(listing *l)
             l->s.operand[o] = partial_place(kind);
             add_if_legal(l);
         }
+}
+
+/* A factor of a letter that operands have; of those that an index map leads between, the first. */
+static bool is_listed(const dti_bound *bound, int factor)
+{
+    int letter = bound->factor[factor].letter;
+    if (!bound->letter[letter].operands) return false;
+    for (int i = 0; i < letter; i++)
+        if (bound->letter[i].operands && dti_bound_alike(bound, i, letter)) return false;
+    return true;
 }
 
 static void list_fresh(listing *l, int factor)
@@ -624,8 +673,8 @@ int dti_partial_strategies(const dti_rule *rule, const dti_bound *bound, const u
     list_sums(&l, -1);
     list_trends(&l);
     for (int f = 0; f < bound->factor_count; f++)
-        if (bound->letter[bound->factor[f].letter].operands) list_sums(&l, f);
+        if (is_listed(bound, f)) list_sums(&l, f);
     for (int f = 0; f < bound->factor_count; f++)
-        if (!bound->letter[bound->factor[f].letter].operands) list_fresh(&l, f);
+        if (!dti_bound_operands(bound, bound->factor[f].letter)) list_fresh(&l, f);
     return l.n;
 }

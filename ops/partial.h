@@ -20,6 +20,8 @@
  *    where that operand has a "!" letter, which mixes elements, nor a letter reduced by another kind, nor where results
  *    are kept.
  *  - P(prod) is reduced first.
+ *  - Letters that an index map leads between are split together: S(n1) of x gives S(n) of the result. A result that has
+ *    none of them is R: one index goes to all ranks. Nothing is reduced.
  *  - A new letter is split where it is asked for, and all operands are R. */
 #ifndef DTI_OPS_PARTIAL_H
 #define DTI_OPS_PARTIAL_H
@@ -48,7 +50,8 @@ bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strate
 
 /* Write the legal strategies for one mesh dim, at most max, and return how many. *kinds*: what each operand may be
  * besides R and S, bit k for P of dti_partial k, so bit 1 << DTI_SUM where it is P(sum) now; NULL: all. In this order:
- *  1. nothing is split: operands R, P(sum), P(avg), the last operand changing fastest; first all R;
+ *  1. nothing is split: operands R, P(sum), P(avg), the last operand changing fastest; first all R; where more than
+ *     five may be P, all of them are it or none;
  *  2. P(max), then P(min), operand after operand;
  *  3. each bound factor that operands have, in its order; for each, P of operands that lack it as in 1;
  *  4. each bound factor of new letters. */

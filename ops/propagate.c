@@ -45,7 +45,8 @@ typedef struct search {
     dti_propagation *out;
     const dt_mesh *mesh;
     int wanted;
-    int64_t elements[DTI_MAX_OPERANDS], touched; /* touched: bytes of all operands and results                     */
+    int64_t elements[DTI_MAX_OPERANDS], made[DTI_MAX_RESULTS]; /* of operands, of results                          */
+    int64_t touched;                   /* bytes of all operands and results                                        */
     dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
@@ -121,6 +122,23 @@ static void place_foreign(search *s, int i, int f)
         s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = FOREIGN };
 }
 
+/* The bound factor of a dim that goes through an index map; -1: it does not. */
+static int mapped_factor(const search *s, const dti_bound_dims *dims, int d)
+{
+    int first = dims->form.factor_first[d], factor = dims->factor[first];
+    if (dims->form.factor_first[d + 1] - first != 1 || factor < 0) return -1;
+    return s->out->bound.letter[s->out->bound.factor[factor].letter].map >= 0 ? factor : -1;
+}
+
+/* However the dim is cut, the map cuts it anew. */
+static void place_mapped(search *s, int i, int d, int factor)
+{
+    const dti_form *form = &s->ask->operand[i]->form;
+    int first = form->split_first[form->factor_first[d]], end = form->split_first[form->factor_first[d + 1]];
+    for (int k = first; k < end; k++)
+        s->given[i][form->split[k]] = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
+}
+
 /* Each factor of a given dim is one or several of the refined ones. One that is cut otherwise is none, and nothing
  * behind it is told, either. */
 static void place_dim(search *s, int i, const dti_bound_dims *dims, int d)
@@ -148,8 +166,10 @@ static void place_operand(search *s, int i)
     dti_bound_operand(s->rule, &s->out->bound, i, 0, &dims);
     s->elements[i] = 1;
     for (int d = 0; d < form->dim_count; d++) {
+        int mapped = mapped_factor(s, &dims, d);
         s->elements[i] *= dti_form_dim(form, d);
-        place_dim(s, i, &dims, d);
+        if (mapped >= 0) place_mapped(s, i, d, mapped);
+        else place_dim(s, i, &dims, d);
     }
     for (int m = 0; m < s->mesh->dim_count; m++)
         if (form->partial[m]) s->given[i][m] = (dti_place){ .what = DTI_PLACE_P, .kind = form->partial[m] };
@@ -206,6 +226,8 @@ static bool count_touched(search *s)
         dti_bound_dims dims;
         dti_bound_result(s->rule, &s->out->bound, r, 0, &dims);
         fits = add_bytes(s, &dims.form, result_dtype(s, r));
+        s->made[r] = 1;
+        for (int d = 0; d < dims.form.dim_count && fits; d++) s->made[r] *= dti_form_dim(&dims.form, d);
     }
     if (!fits)
         dti_fail(s->ctx, DT_ERR_SHAPE, "%s: its operands and results are too large, together more than 2^60 bytes",
@@ -355,6 +377,31 @@ static int64_t operand_bytes(const search *s, int i, int *slowest, int64_t *mess
     return (s->elements[i] / (holders * summed) * (summed - 1) + part - part / kept) * bytes;
 }
 
+/* Does a mesh dim split a dim that goes through an index map? */
+static bool splits_mapped(const search *s, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (strategy->operand[i].what == DTI_PLACE_S
+            && s->out->bound.letter[s->out->bound.factor[strategy->operand[i].factor].letter].map >= 0) return true;
+    return false;
+}
+
+/* What a rank receives of a result that is pulled: at most its part. */
+static int64_t pulled_bytes(const search *s, int r, int *slowest, int64_t *messages)
+{
+    int64_t part = s->made[r];
+    bool pulled = false;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        if (strategy->result[r].what == DTI_PLACE_S) part /= pieces(s, m, strategy->result[r]);
+        if (!splits_mapped(s, strategy)) continue;
+        pulled = true;
+        *messages += s->mesh->dims[m].size - 1;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    return pulled ? part * (int64_t)dt_dtype_bytes(result_dtype(s, r)) : 0;
+}
+
 /* What the busiest rank receives of sums over rows along mesh dims that split what is a row: two f64 for each, reduced
  * and gathered. */
 static int64_t statistics_bytes(const search *s, int *slowest, int64_t *messages)
@@ -440,6 +487,14 @@ static bool is_better(const assignment *a, const assignment *b)
     return a->ns != b->ns ? a->ns < b->ns : a->bytes < b->bytes;
 }
 
+static void add_move(const search *s, int64_t bytes, int slowest, int64_t messages, assignment *a)
+{
+    int64_t moved[DT_MAX_LINKS] = { 0 };
+    moved[slowest] = bytes;
+    a->bytes += bytes;
+    if (bytes) a->ns += dti_price_step(s->prices, s->levels, moved, messages);
+}
+
 static assignment price(const search *s)
 {
     assignment a = { .ns = work_ns(s) };
@@ -448,12 +503,15 @@ static assignment price(const search *s)
         a.wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
     for (int i = 0; i < s->rule->operand_count; i++) {
         int slowest = s->levels - 1;
-        int64_t messages = 0, moved[DT_MAX_LINKS] = { 0 };
+        int64_t messages = 0;
         if (!is_present(s, i)) continue;
-        int64_t all = operand_bytes(s, i, &slowest, &messages);
-        moved[slowest] = all;
-        a.bytes += all;
-        if (all) a.ns += dti_price_step(s->prices, s->levels, moved, messages);
+        int64_t bytes = operand_bytes(s, i, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, &a);
+    }
+    for (int r = 0; r < s->rule->result_count; r++) {
+        int slowest = s->levels - 1;
+        int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, &a);
     }
     int slowest = s->levels - 1;
     int64_t messages, moved[DT_MAX_LINKS] = { 0 }, all = statistics_bytes(s, &slowest, &messages);
@@ -535,11 +593,19 @@ static void add_once(split_order *order, int m)
     order->dims[order->count++] = (int8_t)m;
 }
 
-static bool splits(const dti_strategy *strategy, int operands, int factor)
+/* Are two factors one, or of dims that an index map leads between? */
+static bool is_one(const search *s, int a, int b)
+{
+    const dti_bound *bound = &s->out->bound;
+    return a == b || (a >= 0 && b >= 0 && bound->factor[a].letter != bound->factor[b].letter
+                      && dti_bound_alike(bound, bound->factor[a].letter, bound->factor[b].letter));
+}
+
+static bool splits(const search *s, const dti_strategy *strategy, int factor)
 {
     bool split = strategy->fresh.what == DTI_PLACE_S && strategy->fresh.factor == factor;
-    for (int i = 0; i < operands; i++)
-        split |= strategy->operand[i].what == DTI_PLACE_S && strategy->operand[i].factor == factor;
+    for (int i = 0; i < s->rule->operand_count; i++)
+        split |= strategy->operand[i].what == DTI_PLACE_S && is_one(s, strategy->operand[i].factor, factor);
     return split;
 }
 
@@ -549,7 +615,7 @@ static void add_own(const search *s, const dti_strategy *along, int operand, int
     const dti_form *form = &s->ask->operand[operand]->form;
     for (int k = 0; k < form->split_first[form->factor_first[form->dim_count]]; k++) {
         int m = form->split[k];
-        if (s->given[operand][m].factor == factor && splits(&along[m], s->rule->operand_count, factor))
+        if (is_one(s, s->given[operand][m].factor, factor) && splits(s, &along[m], factor))
             add_once(order, m);
     }
 }
@@ -567,7 +633,7 @@ static split_order order_of(const search *s, const dti_strategy *along, int fact
     for (int i = 0; i < operands; i++)
         if (is_present(s, i)) add_own(s, along, i, factor, &order);
     for (int m = 0; m < s->mesh->dim_count; m++)
-        if (splits(&along[m], operands, factor)) add_once(&order, m);
+        if (splits(s, &along[m], factor)) add_once(&order, m);
     return order;
 }
 
@@ -592,6 +658,30 @@ static const dt_spec *spec_of(const search *s, const dti_strategy *along, const 
     return dti_spec_intern(s->out->mesh, form);
 }
 
+static uint32_t dims_that_split(const dti_form *form, int d)
+{
+    uint32_t dims = 0;
+    for (int k = form->split_first[form->factor_first[d]]; k < form->split_first[form->factor_first[d + 1]]; k++)
+        dims |= UINT32_C(1) << form->split[k];
+    return dims;
+}
+
+/* A dim that goes through an index map stays cut as it is given, where the same mesh dims are to split it. */
+static const dt_spec *keep_cuts(const search *s, int i, const dti_bound_dims *dims, const dt_spec *used)
+{
+    const dti_form *given = &s->ask->operand[i]->form;
+    dti_form form = { .dtype = used->form.dtype };
+    bool kept = false;
+    memcpy(form.partial, used->form.partial, sizeof form.partial);
+    if (given->factor_first[given->dim_count] + used->form.factor_first[given->dim_count] > DT_MAX_FACTORS) return used;
+    for (int d = 0; d < given->dim_count; d++) {
+        bool keeps = mapped_factor(s, dims, d) >= 0 && dims_that_split(given, d) == dims_that_split(&used->form, d);
+        dti_form_add_dim(&form, keeps ? given : &used->form, d);
+        kept |= keeps;
+    }
+    return kept ? dti_spec_intern(s->out->mesh, &form) : used;
+}
+
 static bool make_specs(const search *s, uint64_t whole, dti_answer *answer)
 {
     dti_place places[DT_MAX_MESH_DIMS];
@@ -601,6 +691,7 @@ static bool make_specs(const search *s, uint64_t whole, dti_answer *answer)
         for (int m = 0; m < s->mesh->dim_count; m++) places[m] = used_place(&answer->along[m], i);
         dti_bound_operand(s->rule, &s->out->bound, i, whole, &dims);
         answer->used[i] = spec_of(s, answer->along, places, &dims, (dt_dtype)s->ask->operand[i]->form.dtype);
+        if (answer->used[i]) answer->used[i] = keep_cuts(s, i, &dims, answer->used[i]);
         if (!answer->used[i]) return false;
     }
     for (int r = 0; r < s->rule->result_count; r++) {

@@ -5,6 +5,7 @@
  *
  * An assignment is priced by closed formulas, in integers: what the busiest rank receives of each operand, over the
  * slowest link that changes, and its share of the work. Not by plans: those are made for the one that is taken.
+ *  - A result that an index map cuts anew is priced as if all of a rank's part came from others.
  *  - A mesh dim along which all operands are R splits nothing, but a new letter as it is asked for.
  *  - What is P along several mesh dims is P of one kind, or of sum and avg: others do not mix.
  *  - A mesh dim along which some strategy moves nothing takes one of those; the others may take any.

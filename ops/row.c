@@ -10,6 +10,7 @@
 
 #include "core/context.h"
 #include "core/number.h"
+#include "core/pen.h"
 #include "ops/meshes.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
@@ -259,6 +260,14 @@ static char letter_at(const char *text, const char *end, int i)
     return 't';
 }
 
+/* The letter of operand i; of one that a head repeats the last. */
+static char operand_letter(const dt_op *op, const char *arrow, int i)
+{
+    int n = 0;
+    for (const char *at = op->dtypes; at < arrow; at++) n += *at != ' ';
+    return letter_at(op->dtypes, arrow, i >= n && n && strstr(op->head, "...") ? n - 1 : i);
+}
+
 static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const *in, const dti_attributes *attributes,
                          dti_asking *out)
 {
@@ -270,7 +279,7 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
         return dti_fail(ctx, DT_ERR_ARG, "%s: dtypes \"%s\": expected letters, \"->\", letters", op->head, letters),
                false;
     for (int i = 0; i < rule->operand_count; i++) {
-        char letter = arrow ? letter_at(letters, arrow, i) : 't';
+        char letter = arrow ? operand_letter(op, arrow, i) : 't';
         if (in[i] && !match_operand(ctx, op, rule, in, i, letter, &common)) return false;
     }
     dt_dtype alike = common < 0 ? DT_F32 : (dt_dtype)in[common]->form.dtype;
@@ -300,7 +309,8 @@ static void list_shapes(const dt_spec *const *in, int n, dt_shape *shapes)
 static bool check_derived(dt_context *ctx, const dt_op *op, const dt_derived *out)
 {
     bool fits = memchr(out->rule, 0, sizeof out->rule) && memchr(out->polynomial, 0, sizeof out->polynomial)
-        && out->size_count >= 0 && out->size_count <= DT_MAX_DIMS && out->batch.n >= 0 && out->batch.n <= DT_MAX_DIMS;
+        && out->size_count >= 0 && out->size_count <= DT_MAX_DIMS && out->batch.n >= 0 && out->batch.n <= DT_MAX_DIMS
+        && out->map.part_count >= 0 && out->map.part_count <= DT_MAX_OPERANDS;
     for (int d = 0; fits && d < out->batch.n; d++) fits = out->batch.dim[d] >= 0;
     if (!fits) dti_fail(ctx, DT_ERR_ARG, "%s: what its row derives is out of range", op->head);
     return fits;
@@ -320,10 +330,26 @@ static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, i
     return status == DT_OK && !dti_failed(ctx) && check_derived(ctx, op, out);
 }
 
+const char *dti_row_head(const dt_op *op, int n, char *text, size_t room)
+{
+    const char *dots = strstr(op->head, "..."), *name = dots;
+    dti_pen pen = { text, room, 0 };
+    int before = 0;
+    if (!dots) return op->head;
+    while (name > op->head && !strchr("(, ", name[-1])) name--;
+    for (const char *at = op->head; at < name; at++) before += *at == ',';
+    dti_put(&pen, "%.*s", (int)(name - op->head), op->head);
+    for (int i = 0; i == 0 || i < n - before; i++)
+        dti_put(&pen, "%s%.*s%d", i ? ", " : "", (int)(dots - name), name, i);
+    dti_put(&pen, "%s", dots + 3);
+    return text;
+}
+
 static bool parse(dt_context *ctx, const dt_op *op, int n, dti_asking *out)
 {
-    if (!dti_rule_parse(ctx, &(dti_row_text){ op->head, out->derived.rule, out->derived.polynomial }, &out->rule))
-        return false;
+    char head[DTI_MAX_NAMES];
+    dti_row_text text = { dti_row_head(op, n, head, sizeof head), out->derived.rule, out->derived.polynomial };
+    if (!dti_rule_parse(ctx, &text, &out->rule)) return false;
     out->rule.decomposes = op->decompose != NULL;
     if (n == out->rule.operand_count) return true;
     dti_fail(ctx, DT_ERR_ARG, "%s: expected %d operands, got %d", op->head, out->rule.operand_count, n);
@@ -362,13 +388,17 @@ bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int
     out->ask = (dti_ask){ .rule = &out->rule, .writes = op->writes };
     if (!ask_placed(in, n, attributes->asked, &out->ask.asked)) return false;
     if (!derive(ctx, op, in, n, attributes, &out->derived) || !parse(ctx, op, n, out)) return false;
+    if (op->writes && (op->decompose || out->derived.map.part_count))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: writes operands, expected a kernel alone, no decomposition or index map",
+                        op->head), false;
     if (op->writes < 0 || op->writes > n || op->writes > dti_rule_results(&out->rule))
         return dti_fail(ctx, DT_ERR_ARG, "%s: writes %d operands, expected at most its %d results", op->head,
                         op->writes, dti_rule_results(&out->rule)), false;
     for (int i = 0; i < n; i++) out->ask.operand[i] = in[i];
     if (!match_dtypes(ctx, op, in, attributes, out)) return false;
     for (int i = 0; i < out->derived.size_count; i++)
-        out->sizes[i] = (dti_letter_size){ out->derived.size[i].letter, out->derived.size[i].size };
+        out->sizes[i] = (dti_letter_size){ .letter = out->derived.size[i].letter, .number = out->derived.size[i].number,
+                                           .size = out->derived.size[i].size };
     out->ask.sizes = out->sizes;
     out->ask.size_count = out->derived.size_count;
     out->ask.batch = out->derived.stretches ? &out->derived.batch : NULL;

@@ -22,6 +22,8 @@ typedef struct dti_attributes {
 bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
                          dti_attributes *out);
 
+/* The head for a call of n operands: "cat(x0, x1)" for "cat(x...)"; *text* is room for it. */
+const char *dti_row_head(const dt_op *op, int n, char *text, size_t room);
 /* "dim=1", of the struct's values; by_sign: of a number its sign alone, "value<0". */
 void dti_put_attribute(dti_pen *pen, const dt_attribute *a, const void *values, bool by_sign);
 

@@ -79,12 +79,34 @@ static bool scan_head(reading *r)
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-static int letter_number(dti_rule *rule, char name)
+/* Which letter of the rule it is; -1: there is no room for more. */
+static int find_letter(dti_rule *rule, char name, uint8_t number)
 {
     int i = 0;
-    while (i < rule->letter_count && rule->letter[i].name != name) i++;
-    if (i == rule->letter_count) rule->letter[rule->letter_count++].name = name;
+    while (i < rule->letter_count && (rule->letter[i].name != name || rule->letter[i].number != number)) i++;
+    if (i == DTI_MAX_LETTERS) return -1;
+    if (i == rule->letter_count) {
+        rule->letter[i].name = name;
+        rule->letter[rule->letter_count++].number = number;
+    }
     return i;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* A letter and the number behind it. */
+static bool scan_numbered(reading *r, int *letter)
+{
+    const char *at = r->scan.at++;
+    int number = 0;
+    if (is_digit(*r->scan.at)) {
+        while (is_digit(*r->scan.at) && number <= DTI_MAX_LETTER_NUMBER) number = 10 * number + *r->scan.at++ - '0';
+        if (number > DTI_MAX_LETTER_NUMBER || at[1] == '0')
+            return dti_scan_fail(&r->scan, DT_ERR_PARSE, at + 1, "expected a number of 1 .. %d behind a letter",
+                                 DTI_MAX_LETTER_NUMBER);
+    }
+    *letter = find_letter(r->rule, *at, (uint8_t)number);
+    return *letter >= 0 || dti_scan_fail(&r->scan, DT_ERR_PARSE, at, "more than %d letters", DTI_MAX_LETTERS);
 }
 
 static bool scan_kind(reading *r, int number)
@@ -127,17 +149,17 @@ static bool scan_letter(reading *r, dti_term *term)
 {
     int last = term->first[term->dim_count + 1];
     const char *at = r->scan.at;
+    int number = 0;
     if (!is_letter(*at)) return dti_scan_expected(&r->scan, "a letter");
-    int number = letter_number(r->rule, *at);
+    if (!scan_numbered(r, &number)) return false;
     for (int i = 0; i < last; i++)
-        if (term->letter[i] == number)
+        if (r->rule->letter[term->letter[i]].name == *at)
             return dti_scan_fail(&r->scan, DT_ERR_PARSE, at,
                                  "letter \"%c\" twice in one term, but a mesh dim splits one dim of a tensor", *at);
     if (last == DT_MAX_FACTORS)
         return dti_scan_fail(&r->scan, DT_ERR_PARSE, at, "more than %d letters in one term", DT_MAX_FACTORS);
     term->letter[last] = (int8_t)number;
     term->first[term->dim_count + 1]++;
-    r->scan.at++;
     return scan_flags(r, number);
 }
 
@@ -272,11 +294,40 @@ static bool settle_kinds(reading *r)
     return true;
 }
 
+static bool in_product(const dti_term *terms, int count, int letter)
+{
+    bool found = false;
+    for (int t = 0; t < count; t++)
+        for (int d = 0; d < terms[t].dim_count; d++)
+            for (int i = terms[t].first[d]; i < terms[t].first[d + 1]; i++)
+                found |= terms[t].letter[i] == letter && terms[t].first[d + 1] - terms[t].first[d] > 1;
+    return found;
+}
+
+/* Letters of one name, of which some have a number, are mapped. */
+static bool settle_maps(reading *r)
+{
+    dti_rule *rule = r->rule;
+    for (int i = 0; i < rule->letter_count; i++) {
+        dti_letter *letter = &rule->letter[i];
+        bool mapped = false;
+        for (int k = 0; k < rule->letter_count; k++)
+            mapped |= rule->letter[k].name == letter->name && rule->letter[k].number;
+        if (!mapped) continue;
+        if (letter->flags & ~DTI_LETTER_MAPPED || letter->kind
+            || in_product(rule->operand, rule->operand_count, i) || in_product(rule->result, rule->result_count, i))
+            return dti_scan_fail(&r->scan, DT_ERR_PARSE, r->scan.text, "letter \"%c\" goes through an index map: it is "
+                                 "a dim by itself, without flags", letter->name);
+        letter->flags |= DTI_LETTER_MAPPED;
+    }
+    return true;
+}
+
 static bool scan_rule(reading *r)
 {
     if (!scan_operands(r) || !scan_results(r)) return false;
     note_letters(r->rule);
-    return settle_kinds(r);
+    return settle_kinds(r) && settle_maps(r);
 }
 
 /* ---- the polynomial ---------------------------------------------------------------------------------------------- */
@@ -389,7 +440,7 @@ static bool is_linear(reading *r)
     uint32_t seen = (1u << dti_rule_results(r->rule)) - 1;
     for (int i = 0; i < r->rule->letter_count && r->rule->monomial_count; i++) {
         const dti_letter *letter = &r->rule->letter[i];
-        bool reduced = letter->operands && (letter->results & seen) != seen;
+        bool reduced = letter->operands && (letter->results & seen) != seen && !(letter->flags & DTI_LETTER_MAPPED);
         if (reduced && letter->kind > DTI_AVG)
             return dti_scan_fail(&r->scan, DT_ERR_PARSE, r->scan.text, "letter \"%c\" is reduced by %s, so the value "
                                  "is no polynomial but none", letter->name, dti_partial_names[letter->kind]);
@@ -438,9 +489,15 @@ void dti_put_head(dti_pen *pen, const dti_rule *rule)
     dti_put(pen, ")");
 }
 
-static void put_letter(dti_pen *pen, const dti_letter *letter, bool flagged)
+void dti_put_letter(dti_pen *pen, const dti_letter *letter)
 {
     dti_put(pen, "%c", letter->name);
+    if (letter->number) dti_put(pen, "%d", letter->number);
+}
+
+static void put_letter(dti_pen *pen, const dti_letter *letter, bool flagged)
+{
+    dti_put_letter(pen, letter);
     for (int i = 0; flagged && i < DT_COUNT(flags); i++)
         if (letter->flags & flags[i].flag) dti_put(pen, "%c", flags[i].text);
     if (flagged && letter->kind) dti_put(pen, ":%s", dti_partial_names[letter->kind]);

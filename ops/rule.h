@@ -12,7 +12,7 @@
  * notation   head       = op "(" [ name {"," name} ] ")" ;
  *            rule       = [terms] "->" [terms] ["|" terms] ;  terms = term {"," term} ;  term = ["..."] {axis} ["?"] ;
  *            axis       = flagged | "(" flagged flagged {flagged} ")" ;
- *            flagged    = letter { "!" | "~" | ":" kind } ;
+ *            flagged    = letter [int] { "!" | "~" | ":" kind } ;
  *            polynomial = ( "none" | mono {("+"|"-") mono} ) ["," ("rising"|"falling")] ["," "saves" name {name}] ;
  *            mono       = ["-"] ( name {name} | "1" ) ;
  * Blanks may stand between all words. Nothing before "->" is no operand where the head names none, one scalar where it
@@ -20,6 +20,10 @@
  *
  * What else holds, each an error that points at its column:
  *  - A letter stands once in a term: a mesh dim splits one dim of a tensor, so a diagonal has no placement of its own.
+ *  - Letters that differ in their number alone, "n1" and "n", are one dim through an index map: of x[2:9] and x, of a
+ *    cat and its operands. Each has a size of its own; a mesh dim that splits one splits all, each cut anew. Where a
+ *    result has none of them, one index was picked, and nothing is reduced. Such a letter is a dim by itself, has no
+ *    flags, and a term has one of them.
  *  - Flags belong to the letter, wherever one of them is written. ":kind" is for letters that some result lacks.
  *  - A monomial has a name once, and is there once: the value is linear in each operand of a polynomial.
  *  - Reduction by max, min or prod is no polynomial: such a row says "none".
@@ -34,21 +38,23 @@
 enum {
     DTI_MAX_OPERANDS = 16,             /* of one op                                                                */
     DTI_MAX_RESULTS = 8,               /* of one op, kept ones among them                                          */
-    DTI_MAX_LETTERS = 52,              /* a to z, A to Z                                                           */
+    DTI_MAX_LETTERS = 52,
+    DTI_MAX_LETTER_NUMBER = 99,
     DTI_MAX_MONOMIALS = 16,
     DTI_MAX_NAMES = 256                /* characters of all names of a head, each with one more                    */
 };
 
 typedef enum dti_letter_flag {
     DTI_LETTER_WHOLE = 1 << 0,         /* "!": the fused kernel wants all of it                                    */
-    DTI_LETTER_PIECES = 1 << 1         /* "~": it may come in pieces; where it is reduced, to one kernel           */
+    DTI_LETTER_PIECES = 1 << 1,        /* "~": it may come in pieces; where it is reduced, to one kernel           */
+    DTI_LETTER_MAPPED = 1 << 2         /* it, or another of its name, has a number                                 */
 } dti_letter_flag;
 
 typedef struct dti_letter {
     char name;
     uint8_t flags;                     /* of dti_letter_flag                                                       */
     uint8_t kind;                      /* a dti_partial: how it is reduced; DTI_PARTIAL_NONE: not stated, sum      */
-    uint8_t zero;
+    uint8_t number;                    /* of those of one name; 0: written without                                 */
     uint32_t operands, results;        /* bit i: operand or result i has it                                        */
 } dti_letter;
 
@@ -97,6 +103,9 @@ void dti_put_polynomial(dti_pen *pen, const dti_rule *rule);
 /* One term without its flags, as messages say it: "... m k". */
 void dti_put_term(dti_pen *pen, const dti_rule *rule, const dti_term *term);
 
+/* A letter with its number. */
+void dti_put_letter(dti_pen *pen, const dti_letter *letter);
+
 static inline const char *dti_rule_op(const dti_rule *rule) { return rule->names; }
 static inline const char *dti_rule_name(const dti_rule *rule, int operand)
 {
@@ -109,7 +118,7 @@ static inline int dti_rule_results(const dti_rule *rule) { return rule->result_c
 /* Is a letter in some operand, and missing from result r? */
 static inline bool dti_letter_reduced(const dti_letter *letter, int r)
 {
-    return letter->operands && !(letter->results >> r & 1);
+    return letter->operands && !(letter->results >> r & 1) && !(letter->flags & DTI_LETTER_MAPPED);
 }
 
 /* How a letter is reduced where it is; sum unless stated. */

@@ -38,6 +38,23 @@ int64_t dti_form_dim(const dti_form *form, int dim)
     return size;
 }
 
+void dti_form_add_dim(dti_form *form, const dti_form *from, int dim)
+{
+    int f = form->factor_first[form->dim_count];
+    for (int k = from->factor_first[dim]; k < from->factor_first[dim + 1]; k++, f++) {
+        int8_t n = form->split_first[f];
+        form->size[f] = from->size[k];
+        for (int i = from->split_first[k]; i < from->split_first[k + 1]; i++) form->split[n++] = from->split[i];
+        form->split_first[f + 1] = n;
+    }
+    form->factor_first[++form->dim_count] = f;
+}
+
+bool dti_form_splits(const dti_form *form, int dim)
+{
+    return form->split_first[form->factor_first[dim]] < form->split_first[form->factor_first[dim + 1]];
+}
+
 static bool merges(int64_t a, int a_pieces, int64_t b, int b_pieces)
 {
     if (a == a_pieces) return true;

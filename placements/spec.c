@@ -22,6 +22,49 @@ dti_spec_state *dti_spec_state_get(dt_context *ctx)
     return dti_context_layer(ctx, DTI_LAYER_SPEC, sizeof(dti_spec_state), state_fini);
 }
 
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+/* Coordinate of a mesh rank along one mesh dim: mesh ranks are row-major over the dims. */
+static int mesh_digit(const dt_mesh *mesh, int dim, int mesh_rank)
+{
+    for (int d = mesh->dim_count - 1; d > dim; d--) mesh_rank /= mesh->dims[d].size;
+    return mesh_rank % mesh->dims[dim].size;
+}
+
+static dti_interval factor_piece(const dt_spec *spec, int factor, int mesh_rank)
+{
+    const dti_form *form = &spec->form;
+    int64_t piece = 0, pieces = 1;
+    for (int i = form->split_first[factor]; i < form->split_first[factor + 1]; i++) {
+        int size = spec->mesh->dims[form->split[i]].size;
+        piece = piece * size + mesh_digit(spec->mesh, form->split[i], mesh_rank);
+        pieces *= size;
+    }
+    return (dti_interval){ dti_cut(form->size[factor], pieces, piece), dti_cut(form->size[factor], pieces, piece + 1) };
+}
+
+static dt_shape part_shape(const dt_spec *spec, int mesh_rank)
+{
+    dt_shape shape = { spec->form.dim_count, { 0 } };
+    for (int d = 0; d < shape.n && mesh_rank >= 0; d++) {
+        shape.dim[d] = 1;
+        for (int f = spec->form.factor_first[d]; f < spec->form.factor_first[d + 1]; f++) {
+            dti_interval piece = factor_piece(spec, f, mesh_rank);
+            shape.dim[d] *= piece.hi - piece.lo;
+        }
+    }
+    return shape;
+}
+
+/* What every call asks: the part of this rank. */
+static void set_local(dt_spec *spec)
+{
+    spec->local = part_shape(spec, spec->mesh->rank);
+    spec->local_count = spec->mesh->rank >= 0;
+    for (int d = 0; d < spec->local.n; d++) spec->local_count *= spec->local.dim[d];
+    spec->local_bytes = spec->local_count * (int64_t)dt_dtype_bytes((dt_dtype)spec->form.dtype);
+}
+
 /* ---- interning --------------------------------------------------------------------------------------------------- */
 
 static dt_shape form_shape(const dti_form *form)
@@ -39,6 +82,7 @@ static dt_spec *spec_new(dt_mesh *mesh, const dti_form *form, uint64_t hash)
     spec->hash = hash;
     spec->form = *form;
     spec->shape = form_shape(form);
+    set_local(spec);
     spec->layout = dti_layout_intern(mesh, form);
     spec->text = dti_form_text(form, mesh, &spec->placements);
     return spec->layout && spec->text ? spec : NULL;
@@ -213,25 +257,6 @@ bool dt_spec_same(const dt_spec *spec, const dt_spec *other)
 
 /* ---- holdings ---------------------------------------------------------------------------------------------------- */
 
-/* Coordinate of a mesh rank along one mesh dim: mesh ranks are row-major over the dims. */
-static int mesh_digit(const dt_mesh *mesh, int dim, int mesh_rank)
-{
-    for (int d = mesh->dim_count - 1; d > dim; d--) mesh_rank /= mesh->dims[d].size;
-    return mesh_rank % mesh->dims[dim].size;
-}
-
-static dti_interval factor_piece(const dt_spec *spec, int factor, int mesh_rank)
-{
-    const dti_form *form = &spec->form;
-    int64_t piece = 0, pieces = 1;
-    for (int i = form->split_first[factor]; i < form->split_first[factor + 1]; i++) {
-        int size = spec->mesh->dims[form->split[i]].size;
-        piece = piece * size + mesh_digit(spec->mesh, form->split[i], mesh_rank);
-        pieces *= size;
-    }
-    return (dti_interval){ dti_cut(form->size[factor], pieces, piece), dti_cut(form->size[factor], pieces, piece + 1) };
-}
-
 void dti_spec_set(const dt_spec *spec, int dim, int mesh_rank, dti_set *set)
 {
     dti_set_clear(set);
@@ -262,15 +287,7 @@ static bool rank_fits(const dt_spec *spec, int rank, const char *function)
 dt_shape dt_spec_local_shape(const dt_spec *spec, int rank)
 {
     if (!spec || !rank_fits(spec, rank, "dt_spec_local_shape")) return DT_SCALAR;
-    dt_shape shape = { spec->form.dim_count, { 0 } };
-    for (int d = 0; d < shape.n && rank >= 0; d++) {
-        shape.dim[d] = 1;
-        for (int f = spec->form.factor_first[d]; f < spec->form.factor_first[d + 1]; f++) {
-            dti_interval piece = factor_piece(spec, f, rank);
-            shape.dim[d] *= piece.hi - piece.lo;
-        }
-    }
-    return shape;
+    return rank == spec->mesh->rank ? spec->local : part_shape(spec, rank);
 }
 
 static void box_at(const dti_set *sets, const int *index, int n, dt_box *box)

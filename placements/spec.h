@@ -28,6 +28,8 @@ struct dt_spec {
     uint64_t hash;
     const dti_layout *layout;
     dt_shape shape;
+    dt_shape local;                /* of this rank's part; sizes of 0 outside the mesh                             */
+    int64_t local_count, local_bytes; /* its elements, and their bytes                                             */
     dti_form form;                 /* in normal form                                                               */
     const char *text;              /* canonical                                                                    */
     const char *placements;        /* the part of text after the @                                                 */
@@ -43,6 +45,10 @@ int dti_form_split_by(const dti_form *form, int mesh_dim);
 dti_place_kind dti_form_place(const dti_form *form, int mesh_dim);
 /* Product of a dim's factors. */
 int64_t dti_form_dim(const dti_form *form, int dim);
+/* Put a dim of another form behind those of this one, with what splits it. */
+void dti_form_add_dim(dti_form *form, const dti_form *from, int dim);
+/* Is a dim split? */
+bool dti_form_splits(const dti_form *form, int dim);
 /* The spec of a form; normalizes it first. NULL and the error when memory ran out. */
 const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form);
 /* The layout of a normal form; NULL and the error when memory ran out. */

@@ -99,8 +99,8 @@ static int64_t mapped_element(const dti_frame *frame, const dti_map *maps, int64
 {
     int64_t mapped = 0, weight = 1;
     for (int d = frame->block_count - 1; d >= 0; d--) {
-        int64_t i = element % maps[d].source_size, j = maps[d].reversed ? maps[d].shift - i : i - maps[d].shift;
-        if (j < maps[d].lo || j >= maps[d].hi) return -1;
+        int64_t i = element % maps[d].source_size, step = dti_map_step(&maps[d]), j = (i - maps[d].shift) / step;
+        if ((i - maps[d].shift) % step != 0 || j < maps[d].lo || j >= maps[d].hi) return -1;
         mapped += j * weight;
         weight *= frame->blocks[d];
         element /= maps[d].source_size;

@@ -22,15 +22,16 @@ static int64_t ordinal(const dti_set *set, int64_t index)
     return before;
 }
 
-/* Indices that follow each other on both sides. */
-typedef struct run { int64_t from, to, length; } run;
+/* Indices that follow each other on the taker's side, and by steps on the holder's. */
+typedef struct run { int64_t from, to, length, step; } run;
 
 typedef struct runs { run *at; int n, capacity; bool lost; } runs;
 
 static void add_run(runs *r, run next)
 {
     run *last = r->n ? &r->at[r->n - 1] : NULL;
-    if (last && last->from + last->length == next.from && last->to + last->length == next.to) {
+    bool follows = last && last->from + last->length * last->step == next.from && last->step == next.step;
+    if (follows && last->to + last->length == next.to) {
         last->length += next.length;
         return;
     }
@@ -47,12 +48,13 @@ static void add_run(runs *r, run next)
     r->at[r->n++] = next;
 }
 
-/* How far the interval of a set that holds an index goes on behind it. */
-static int64_t ahead(const dti_set *set, int64_t index)
+/* How many indices the interval of a set that holds one has from there on, by steps. */
+static int64_t ahead(const dti_set *set, int64_t index, int64_t step)
 {
     const dti_interval *at = dti_set_at(set);
     for (int i = 0; i < set->n; i++)
-        if (at[i].lo <= index && index < at[i].hi) return at[i].hi - index;
+        if (at[i].lo <= index && index < at[i].hi)
+            return step > 0 ? (at[i].hi - 1 - index) / step + 1 : (index - at[i].lo) / -step + 1;
     return 1;
 }
 
@@ -64,7 +66,7 @@ static int64_t least(int64_t a, int64_t b, int64_t c)
 
 static int64_t source_index(const dti_map *map, int64_t index)
 {
-    return !map ? index : map->reversed ? map->shift - index : map->shift + index;
+    return map ? dti_map_source(map, index) : index;
 }
 
 /* Runs of the wanted indices, which are the target's; a map leads to the holder's, NULL: they are the same. */
@@ -73,9 +75,9 @@ static void find_runs(const dti_set *want, const dti_set *holder, const dti_map 
     const dti_interval *at = dti_set_at(want);
     for (int i = 0; i < want->n && !out->lost; i++)
         for (int64_t lo = at[i].lo, length; lo < at[i].hi; lo += length) {
-            int64_t from = source_index(map, lo);
-            length = map && map->reversed ? 1 : least(at[i].hi - lo, ahead(taker, lo), ahead(holder, from));
-            add_run(out, (run){ ordinal(holder, from), ordinal(taker, lo), length });
+            int64_t from = source_index(map, lo), step = map ? dti_map_step(map) : 1;
+            length = least(at[i].hi - lo, ahead(taker, lo, 1), ahead(holder, from, step));
+            add_run(out, (run){ ordinal(holder, from), ordinal(taker, lo), length, step });
         }
 }
 
@@ -141,7 +143,8 @@ static void join_runs(dti_copy *copy)
 static bool evenly(const runs *r)
 {
     for (int i = 1; i < r->n; i++)
-        if (r->at[i].length != r->at[0].length || r->at[i].from - r->at[i - 1].from != r->at[1].from - r->at[0].from
+        if (r->at[i].length != r->at[0].length || r->at[i].step != r->at[0].step
+            || r->at[i].from - r->at[i - 1].from != r->at[1].from - r->at[0].from
             || r->at[i].to - r->at[i - 1].to != r->at[1].to - r->at[0].to) return false;
     return true;
 }
@@ -155,7 +158,7 @@ static void make_loop(maker *m, int block, dti_copy copy)
     copy.from += r->at[0].from * from;
     copy.to += r->at[0].to * to;
     if (r->n > 1) add_loop(&copy, r->n, (r->at[1].from - r->at[0].from) * from, (r->at[1].to - r->at[0].to) * to);
-    add_loop(&copy, r->at[0].length, from, to);
+    add_loop(&copy, r->at[0].length, from * r->at[0].step, to);
     make_copies(m, block + 1, copy);
 }
 
@@ -174,10 +177,13 @@ static void make_copies(maker *m, int block, dti_copy copy)
         return;
     }
     for (int i = 0; i < r->n; i++) {
-        runs one = { &r->at[i], 1, 1, false }, all = *r;
+        runs one = { NULL, 1, 1, false }, all = *r;                    /* *r is one of them meanwhile              */
         bool room = copy.dims + 1 <= DTI_COPY_DIMS;
-        for (int64_t k = 0; k < (room ? 1 : r->at[i].length) && !m->out->lost; k++) {
-            run single = { r->at[i].from + k, r->at[i].to + k, room ? r->at[i].length : 1 };
+        for (int64_t k = 0; k < (room ? 1 : all.at[i].length) && !m->out->lost; k++) {
+            run single = all.at[i];
+            single.from += k * single.step;
+            single.to += k;
+            if (!room) single.length = 1;
             one.at = &single;
             m->of[block] = one;
             make_loop(m, block, copy);
@@ -486,9 +492,25 @@ static bool writes_all(const dti_program *program, const dt_plan *plan, const dt
     return elements == program->elements;
 }
 
+/* A mapped plan's parts: what they are of dims that do not go over as they are. */
+static void put_parts(dti_pen *pen, const dt_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        dti_put(pen, "%s%s", i ? ", " : "pull ", plan->sources[i]->text);
+        for (int d = 0; d < plan->target->shape.n; d++) {
+            const dti_map *map = &plan->steps[i].maps[d];
+            if (map->shift == 0 && map->hi == map->source_size && map->hi == plan->target->shape.dim[d]) continue;
+            dti_put(pen, " %lld:%lld of dim %d from %lld by %lld", (long long)map->lo, (long long)map->hi, d,
+                    (long long)dti_map_source(map, map->lo), (long long)dti_map_step(map));
+        }
+    }
+}
+
 static void put_call(dti_pen *pen, const dt_plan *plan)
 {
-    dti_put(pen, "redistribute %s to %s", plan->source->text, plan->target->text);
+    if (plan->mapped) put_parts(pen, plan);
+    else dti_put(pen, "redistribute %s", plan->source->text);
+    dti_put(pen, " to %s", plan->target->text);
 }
 
 static const char *call_text(dt_context *ctx, const dt_plan *plan)

@@ -90,8 +90,8 @@ static dti_combine combine_of(const dti_layout *layout, const dti_layout *other)
     return of[partial->partial_count ? partial->kinds[0] : DTI_SUM];
 }
 
-/* The target's part; where no step writes all of it, the identity of its kind of P, or zeros. */
-static bool make_target(dti_running *r)
+/* The target's part; where no step writes all of it, the identity of its kind of P, or the fill. */
+static bool make_target(dti_running *r, double fill)
 {
     const dti_program *program = r->plan->program;
     const dti_step *last = &r->plan->steps[r->plan->step_count - 1];
@@ -99,7 +99,7 @@ static bool make_target(dti_running *r)
     r->target = dti_storage_new(r->ctx, (size_t)program->elements * dt_dtype_bytes(r->wire));
     if (!r->target) return false;
     if (!program->partly) return true;
-    if (r->plan->mapped && r->target->n) memset(r->target->bytes, 0, r->target->n);
+    if (r->plan->mapped) dti_numbers_fill(r->wire, fill, r->target->bytes, program->elements);
     else dti_numbers_identity(r->wire, combine_of(r->plan->target->layout, r->plan->source->layout), r->target->bytes,
                               program->elements);
     return true;
@@ -271,7 +271,7 @@ static bool finish_stage(dti_running *r)
 
 /* ---- front door -------------------------------------------------------------------------------------------------- */
 
-static bool begin(dti_running *r, dti_storage *const *sources, batch *together)
+static bool begin(dti_running *r, dti_storage *const *sources, double fill, batch *together)
 {
     dt_plan *plan = r->plan;
     if (!plan->program) plan->program = dti_program_new(plan);
@@ -281,21 +281,24 @@ static bool begin(dti_running *r, dti_storage *const *sources, batch *together)
     r->between = list_new(r->ctx, plan->step_count);
     if (!r->sources || !r->between || !take_sources(r, sources)) return false;
     if (plan->step_count == 0) return true;
-    return make_target(r) && start_stage(r, together);
+    return make_target(r, fill) && start_stage(r, together);
 }
 
-static dti_running *start(const dt_plan *plan, dti_storage *const *sources, batch *together)
+static dti_running *start(const dt_plan *plan, dti_storage *const *sources, double fill, batch *together)
 {
     dt_context *ctx = plan->target->mesh->ctx;
     dti_running *r = dti_context_borrow(ctx, sizeof *r);
     if (!r) return NULL;
     *r = (dti_running){ .plan = (dt_plan *)(uintptr_t)plan, .ctx = ctx };
-    if (begin(r, sources, together)) return r;
+    if (begin(r, sources, fill, together)) return r;
     running_free(r);
     return NULL;
 }
 
-dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources) { return start(plan, sources, NULL); }
+dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources, double fill)
+{
+    return start(plan, sources, fill, NULL);
+}
 
 /* In the target's dtype. */
 static dti_storage *finished(dti_running *r)
@@ -352,7 +355,7 @@ bool dti_plans_start(dt_context *ctx, dti_moving *moving, int n)
     bool started = true;
     for (int i = 0; i < n; i++) moving[i].running = NULL, moving[i].result = NULL;
     for (int i = 0; i < n && started; i++) {
-        moving[i].running = start(moving[i].plan, moving[i].sources, &together);
+        moving[i].running = start(moving[i].plan, moving[i].sources, 0, &together);
         started = moving[i].running != NULL;
     }
     started = started && start_batch(&together) && count_all(ctx, moving, n);

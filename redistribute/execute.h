@@ -11,10 +11,11 @@
 typedef struct dti_running dti_running;
 
 /* Begin: the first stage is on its way. sources: this rank's parts, of the plan's source, or, mapped, of each part's;
- * they are retained as long as they are needed. NULL and the error on failure. Collective. */
-dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources);
+ * they are retained as long as they are needed. fill: what elements are that a mapped plan has no part for. NULL and
+ * the error on failure. Collective. */
+dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources, double fill);
 /* Complete: this rank's part of the target, with a reference for the caller. A plan without steps gives the source
- * itself. Elements that a mapped plan has no part for are zero bytes. NULL and the error on failure. Collective. */
+ * itself. NULL and the error on failure. Collective. */
 dti_storage *dti_plan_finish(dti_running *running);
 
 /* ---- several at once --------------------------------------------------------------------------------------------- *

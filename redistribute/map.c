@@ -16,10 +16,9 @@ static bool refuse(const dt_spec *target, const dti_part *part, dt_status status
 
 static bool map_fits(const dti_map *map, int64_t target_size, int64_t source_size)
 {
-    if (map->lo < 0 || map->hi < map->lo || map->hi > target_size) return false;
+    if (map->stride < 0 || map->lo < 0 || map->hi < map->lo || map->hi > target_size) return false;
     if (map->lo == map->hi) return true;
-    int64_t first = map->reversed ? map->shift - map->lo : map->shift + map->lo;
-    int64_t last = map->reversed ? map->shift - (map->hi - 1) : map->shift + map->hi - 1;
+    int64_t first = dti_map_source(map, map->lo), last = dti_map_source(map, map->hi - 1);
     return first >= 0 && last >= 0 && first < source_size && last < source_size;
 }
 
@@ -30,6 +29,8 @@ static bool check_part(const dt_spec *target, const dti_part *part)
     if (source->form.dtype != target->form.dtype) return refuse(target, part, DT_ERR_DTYPE, "their dtypes differ");
     if (source->shape.n != target->shape.n)
         return refuse(target, part, DT_ERR_SHAPE, "they have other numbers of dims");
+    if (!dti_plan_countable(target->mesh->ctx, source) || !dti_plan_countable(target->mesh->ctx, target))
+        return refuse(target, part, DT_ERR_SHAPE, "they are too large for their bytes to be counted");
     if (memcmp(source->form.partial, target->form.partial, sizeof source->form.partial))
         return refuse(target, part, DT_ERR_PLACEMENT, "P must be the same in both");
     for (int d = 0; d < target->shape.n; d++)
@@ -139,12 +140,49 @@ static dt_plan *new_plan(dt_context *ctx, const dt_spec *target, const dti_part 
     return plan->topology ? plan : NULL;
 }
 
+/* ---- recalled ---------------------------------------------------------------------------------------------------- */
+
+typedef struct asked { const dt_spec *target; const dti_part *parts; int n; } asked;
+
+static uint64_t hash_of(const asked *a)
+{
+    uint64_t hash = dti_hash_mix((uint64_t)(uintptr_t)a->target, (uint64_t)a->n);
+    for (int i = 0; i < a->n; i++) {
+        hash = dti_hash_mix(hash, (uint64_t)(uintptr_t)a->parts[i].source);
+        for (int d = 0; d < a->target->shape.n; d++) {
+            const dti_map *map = &a->parts[i].maps[d];
+            hash = dti_hash_mix(dti_hash_mix(hash, (uint64_t)map->lo), (uint64_t)map->hi);
+            hash = dti_hash_mix(dti_hash_mix(hash, (uint64_t)map->shift), (uint64_t)dti_map_step(map));
+        }
+    }
+    return hash;
+}
+
+static bool is_made_of(const dt_plan *plan, const void *arg)
+{
+    const asked *a = arg;
+    bool same = plan->mapped && plan->target == a->target && plan->step_count == a->n;
+    for (int i = 0; i < a->n && same; i++) {
+        same = plan->sources[i] == a->parts[i].source;
+        for (int d = 0; d < a->target->shape.n; d++) {
+            const dti_map *x = &a->parts[i].maps[d], *y = &plan->steps[i].maps[d];
+            same &= x->lo == y->lo && x->hi == y->hi && x->shift == y->shift && dti_map_step(x) == dti_map_step(y);
+        }
+    }
+    return same;
+}
+
 const dt_plan *dti_plan_mapped(const dt_spec *target, const dti_part *parts, int n)
 {
     if (!target || dti_failed(target->mesh->ctx) || !check_parts(target, parts, n)) return NULL;
     dt_context *ctx = target->mesh->ctx;
+    asked a = { target, parts, n };
+    uint64_t hash = hash_of(&a);
+    const dt_plan *found = dti_plan_kept(ctx, hash, is_made_of, &a);
+    if (found) return found;
     dt_plan *plan = new_plan(ctx, target, parts, n);
     if (!plan && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a plan of %s", target->text);
-    if (plan) dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
+    if (!plan || !dti_plan_keep(ctx, hash, plan)) return NULL;
+    dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
     return plan;
 }

@@ -33,7 +33,7 @@ static plan_state *state_get(dt_context *ctx)
 /* ---- makers ------------------------------------------------------------------------------------------------------ */
 
 /* Do the bytes of all ranks' wholes, sent and received, summed and copied, stay within an int64? */
-static bool countable(const dt_context *ctx, const dt_spec *spec)
+bool dti_plan_countable(const dt_context *ctx, const dt_spec *spec)
 {
     int64_t most = INT64_MAX / 4 / ctx->rank_count / (int64_t)dt_dtype_bytes((dt_dtype)spec->form.dtype);
     for (int d = 0; d < spec->shape.n; d++) {
@@ -55,9 +55,9 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
     if (!dti_shape_same(&source->shape, &target->shape))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text,
                         target->text), false;
-    if (!countable(ctx, source) || !countable(ctx, target))
+    if (!dti_plan_countable(ctx, source) || !dti_plan_countable(ctx, target))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s is too large for the bytes of %d ranks to be counted",
-                        countable(ctx, source) ? target->text : source->text, ctx->rank_count), false;
+                        dti_plan_countable(ctx, source) ? target->text : source->text, ctx->rank_count), false;
     return true;
 }
 
@@ -83,7 +83,7 @@ static const dt_plan *recall(const dt_context *ctx, const dt_spec *source, const
     if (!state) return NULL;
     const dt_plan *plan;
     for (size_t at = dti_table_first(&state->plans, hash); (plan = dti_table_value(&state->plans, hash, &at)) != NULL;)
-        if (plan->source == source && plan->target == target && plan->goal == goal) return plan;
+        if (plan->source == source && plan->target == target && plan->goal == goal && !plan->mapped) return plan;
     return NULL;
 }
 
@@ -106,6 +106,24 @@ const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_p
     if (dti_table_add(&state->plans, hash, plan)) return plan;
     dti_fail(ctx, DT_ERR_MEMORY, "no memory for a table of plans");
     return NULL;
+}
+
+const dt_plan *dti_plan_kept(const dt_context *ctx, uint64_t hash, dti_plan_is_fn is, const void *arg)
+{
+    const plan_state *state = ctx->layers[DTI_LAYER_PLAN].state;
+    if (!state) return NULL;
+    const dt_plan *plan;
+    for (size_t at = dti_table_first(&state->plans, hash); (plan = dti_table_value(&state->plans, hash, &at)) != NULL;)
+        if (is(plan, arg)) return plan;
+    return NULL;
+}
+
+bool dti_plan_keep(dt_context *ctx, uint64_t hash, dt_plan *plan)
+{
+    plan_state *state = state_get(ctx);
+    if (state && dti_table_add(&state->plans, hash, plan)) return true;
+    if (!dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a table of plans");
+    return false;
 }
 
 void dti_plan_frame(const dt_plan *plan, dti_frame *frame)

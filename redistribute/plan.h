@@ -16,8 +16,17 @@ enum {
     DTI_COUNTED_PAIRS = 1 << 20    /* of ranks: beyond, pulls are not gone through to count                        */
 };
 
-/* Element j of the target in [lo, hi) along a block is element shift + j of the source, or shift - j where reversed. */
-typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; } dti_map;
+/* Element j of the target in [lo, hi) along a block is element shift + j of the source, or shift - j where reversed;
+ * with a stride, every so-manieth: shift + j stride. 0: 1. */
+typedef struct dti_map { int64_t lo, hi, shift, source_size; bool reversed; int64_t stride; } dti_map;
+
+static inline int64_t dti_map_step(const dti_map *map)
+{
+    int64_t stride = map->stride ? map->stride : 1;
+    return map->reversed ? -stride : stride;
+}
+
+static inline int64_t dti_map_source(const dti_map *map, int64_t j) { return map->shift + j * dti_map_step(map); }
 
 typedef struct dti_step {
     const dti_holding *from, *to;
@@ -67,6 +76,13 @@ struct dt_plan {
     const char *text;
 };
 
+/* Plans that others than dt_plan_create make are kept by the context, too, and found again by who knows them. false:
+ * memory ran out. */
+bool dti_plan_keep(dt_context *ctx, uint64_t hash, dt_plan *plan);
+typedef bool (*dti_plan_is_fn)(const dt_plan *plan, const void *arg);
+const dt_plan *dti_plan_kept(const dt_context *ctx, uint64_t hash, dti_plan_is_fn is, const void *arg);
+/* Can the bytes of a spec, moved by all ranks, be counted? */
+bool dti_plan_countable(const dt_context *ctx, const dt_spec *spec);
 /* The frame of a plan: cheap, so made when needed. */
 void dti_plan_frame(const dt_plan *plan, dti_frame *frame);
 

@@ -17,16 +17,20 @@ static void clip(const dti_set *set, int64_t lo, int64_t hi, dti_set *out)
     dti_set_intersect(set, &window, out);
 }
 
+/* n / by, rounded up. */
+static int64_t up(int64_t n, int64_t by) { return n > 0 ? (n - 1) / by + 1 : -(-n / by); }
+
 /* The target indices whose source index, through the map, is in a set. */
 static void unmap(const dti_map *map, const dti_set *set, dti_set *out)
 {
     const dti_interval *at = dti_set_at(set);
+    int64_t stride = map->stride ? map->stride : 1;
     dti_set moved;
     dti_set_init(&moved);
     for (int i = 0; i < set->n; i++) {
         const dti_interval *v = map->reversed ? &at[set->n - 1 - i] : &at[i];
-        if (map->reversed) dti_set_append(&moved, map->shift - v->hi + 1, map->shift - v->lo + 1);
-        else dti_set_append(&moved, v->lo - map->shift, v->hi - map->shift);
+        int64_t lo = map->reversed ? map->shift - v->hi + 1 : v->lo - map->shift, hi = lo + v->hi - v->lo;
+        dti_set_append(&moved, up(lo, stride), up(hi, stride));
     }
     clip(&moved, map->lo, map->hi, out);
     dti_set_fini(&moved);

@@ -77,7 +77,7 @@ static dt_tensor *carry_out(const dt_plan *plan, dt_tensor *x, double *seconds)
     for (int i = 0; i < ROUNDS && takes_part && !dti_failed(x->ctx); i++) {
         dti_storage_release(part);
         double begin = dt_context_time(x->ctx);
-        dti_running *running = dti_plan_start(plan, &x->storage);
+        dti_running *running = dti_plan_start(plan, &x->storage, 0);
         part = running ? dti_plan_finish(running) : NULL;
         double took = dt_context_time(x->ctx) - begin;
         if (took < *seconds) *seconds = took;

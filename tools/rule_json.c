@@ -48,6 +48,19 @@ static void json_inputs(json *j, const rule_report *r)
     json_end(j);
 }
 
+/* Of results that an index map leads to, in the order of outputs. */
+static void json_pulls(json *j, const dti_way *way, int results)
+{
+    json_begin(j, "pulls", JSON_ARRAY, JSON_LINES);
+    for (int i = 0; i < results; i++) {
+        json_begin(j, NULL, JSON_OBJECT, JSON_ONE_LINE);
+        json_int(j, "bytes", way->moved[DTI_PULLS + i]);
+        step_json(j, way->plans[DTI_PULLS + i], DTI_MOVES, JSON_ONE_LINE);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void json_along(const dti_reason *a, void *arg)
 {
     json *j = arg;
@@ -102,6 +115,7 @@ void rule_print_json(FILE *out, const rule_report *r)
     json_op(&j, r);
     json_inputs(&j, r);
     json_outputs(&j, r, r->why.way.answer);
+    if (r->why.way.pulls) json_pulls(&j, &r->why.way, r->why.asking.rule.result_count);
     json_cost(&j, &r->why.way);
     json_begin(&j, "along", JSON_ARRAY, JSON_LINES);
     dti_explain_along(&r->why, json_along, &j);

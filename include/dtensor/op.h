@@ -10,9 +10,13 @@
  *     };
  *     dt_tensor *y = dt_apply(&scale_rows, (dt_tensor *[]){ x, w }, 2, NULL);
  *
+ * Head      "linear(x, w, b)"; "cat(x...)": the last operand as often as a call has it, named x0, x1 .. in the rule;
+ *           its letter of dtypes is that of all.
  * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?"
  *           ends an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has
- *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new.
+ *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new. Letters that differ
+ *           in a number behind them alone are one dim through an index map (dt_index_map): "n1 m -> n m", rows that
+ *           were picked. What splits one splits all of them, each cut anew.
  * Decompose  what "!" wants whole may be split all the same, where the row says how it is then made of other ops.
  * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
  *           ", rising" or ", falling": the value goes up, or down, with its operands.
@@ -37,6 +41,20 @@ enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_A
 
 typedef struct dt_op dt_op;
 
+/* ---- index maps -------------------------------------------------------------------------------------------------- *
+ * Where the elements of results come from along one dim, while others go over as they are: parts of a result, each from
+ * an operand. Where the dim is split a call is a pull: it moves what parts need, and the kernel is not called.       */
+
+typedef struct dt_index_part {     /* element i of the result, lo <= i < hi, is element from + (i - lo) step       */
+    int operand, result;
+    int64_t lo, hi, from, step;    /* step: not 0; of the operand                                                  */
+} dt_index_part;
+
+typedef struct dt_index_map {
+    int dim, part_count;           /* a tensor that lacks the dim is as if it had one element there; 0 parts: none */
+    dt_index_part part[DT_MAX_OPERANDS]; /* those of one result ascend. Elements in none are the fill              */
+} dt_index_map;
+
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 typedef struct dt_part {           /* a tensor as a kernel sees it                                                 */
@@ -54,6 +72,8 @@ typedef struct dt_call {
     int in_count, out_count;
     dt_part in[DT_MAX_OPERANDS], out[DT_MAX_RESULTS];
     bool adds_number;              /* is the 1 of the polynomial added here? Where the result is P, on one rank    */
+    const dt_index_map *map;       /* as derived; NULL: none                                                       */
+    double fill;                   /* the row's first attribute that is a number; nothing where it is not added    */
 } dt_call;
 
 /* Write the results. Sees its own part, knows no other rank, and never communicates. */
@@ -81,11 +101,12 @@ typedef struct dt_attribute { const char *name; dt_attribute_kind kind; size_t o
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 typedef struct dt_derived {        /* what derive writes: whatever of it is not fixed in the row                   */
-    char rule[256], polynomial[128];
+    char rule[512], polynomial[128];
     bool stretches;                /* "..." is to have this shape                                                  */
     dt_shape batch;
     int size_count;                /* sizes of letters that no operand has                                         */
-    struct { char letter; int64_t size; } size[DT_MAX_DIMS];
+    struct { char letter; uint8_t number; int64_t size; } size[DT_MAX_DIMS];
+    dt_index_map map;              /* of letters with numbers                                                      */
 } dt_derived;
 
 /* Write rule and polynomial from attributes and shapes; *out comes with the row's own where it has them. */

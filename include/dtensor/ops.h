@@ -182,6 +182,29 @@ DT_API dt_tensor *dt_expand(dt_tensor *x, dt_shape shape);
 /* The same, made as it is to lie (dt_apply_placed). */
 DT_API dt_tensor *dt_expand_placed(dt_tensor *x, dt_shape shape, const char *placements);
 
+/* ---- along a dim ------------------------------------------------------------------------------------------------- *
+ * Elements moved, of any dtype; what is P stays so. Where dim is split the result is split by the same mesh dims, cut
+ * anew, and what comes to lie on another rank moves, no more: that is the op's own, no implied redistribution. NULL and
+ * DT_ERR_ARG: a dim out of range; DT_ERR_SHAPE. Collective.                                                          */
+
+/* n >= 1 tensors, equal but in dim, one behind the other; equal in all, along a new dim, dim of the result. */
+DT_API dt_tensor *dt_cat(dt_tensor *const *x, int n, int dim);
+DT_API dt_tensor *dt_stack(dt_tensor *const *x, int n, int dim);
+/* pieces[0 .. n - 1] of these sizes, one of which may be -1: what the others leave. */
+DT_API dt_status dt_split(dt_tensor *x, const int64_t *sizes, int n, int dim, dt_tensor **pieces);
+/* At most n pieces, of ceil(size / n), but the last: pieces that are then left over are NULL. */
+DT_API dt_status dt_chunk(dt_tensor *x, int n, int dim, dt_tensor **pieces);
+/* Elements start, start + step .. of dim, before stop. start and stop as in Python: from the end where negative, and no
+ * error beyond the ends, INT64_MAX for all. NULL and DT_ERR_ARG: step is below 1. */
+DT_API dt_tensor *dt_slice(dt_tensor *x, int dim, int64_t start, int64_t stop, int64_t step);
+/* One of dim, which is taken out; negative: from the end. Where dim is split it goes to all ranks. DT_ERR_ARG: there is
+ * none. */
+DT_API dt_tensor *dt_select(dt_tensor *x, int dim, int64_t index);
+DT_API dt_tensor *dt_roll(dt_tensor *x, int dim, int64_t shift);     /* i to i + shift, round the end              */
+DT_API dt_tensor *dt_flip(dt_tensor *x, int dim);                    /* turned round                               */
+/* So many more of a number. DT_ERR_ARG: fewer than 0; a number with a fraction for integers. */
+DT_API dt_tensor *dt_pad(dt_tensor *x, int dim, int64_t before, int64_t after, double value);
+
 /* ---- triangles --------------------------------------------------------------------------------------------------- *
  * Of the last two dims, by position in the whole tensor: x where the column is at most, at least, the row plus
  * diagonal, 0 elsewhere. What is P stays so. NULL and DT_ERR_SHAPE: fewer than two dims. Collective.                 */
@@ -272,10 +295,6 @@ DT_API dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt
  * squares are summed in f64 where they are, then once. A scalar, R on the first's mesh, in f64 if the first
  * is, else in f32. NULL and the error as of an op. Collective over all meshes. */
 DT_API dt_tensor *dt_norm_list(dt_tensor *const *x, int n);
-
-/* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
-
-DT_API dt_tensor *dt_cat(dt_tensor *const *x, int n, int dim);
 
 DT_END_DECLS
 

@@ -48,21 +48,16 @@ int dt_rank_count(const dt_context *ctx) { return ctx ? ctx->rank_count : 0; }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
-static void *taken_or_fail(dt_context *ctx, void *taken, size_t bytes)
+void dti_context_lacks(dt_context *ctx, size_t bytes)
 {
-    if (!taken) dti_fail(ctx, DT_ERR_MEMORY, "out of memory: asked for %zu bytes, the context holds %zu", bytes,
-                         ctx->arena.total);
-    return taken;
+    dti_fail(ctx, DT_ERR_MEMORY, "out of memory: asked for %zu bytes, the context holds %zu", bytes, ctx->arena.total);
 }
 
 void *dti_context_take(dt_context *ctx, size_t bytes)
 {
-    return taken_or_fail(ctx, dti_arena_take(&ctx->arena, bytes), bytes);
-}
-
-void *dti_context_borrow(dt_context *ctx, size_t bytes)
-{
-    return taken_or_fail(ctx, dti_pool_take(&ctx->pool, &ctx->arena, bytes), bytes);
+    void *taken = dti_arena_take(&ctx->arena, bytes);
+    if (!taken) dti_context_lacks(ctx, bytes);
+    return taken;
 }
 
 void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes)
@@ -71,12 +66,10 @@ void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes)
     return object ? memset(object, 0, bytes) : NULL;
 }
 
-void dti_context_give(dt_context *ctx, void *object, size_t bytes) { dti_pool_give(&ctx->pool, object, bytes); }
-
-void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state))
+void *dti_context_layer_new(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state))
 {
     dti_layer_state *slot = &ctx->layers[layer];
-    if (!slot->state) *slot = (dti_layer_state){ dti_context_take(ctx, bytes), fini };
+    *slot = (dti_layer_state){ dti_context_take(ctx, bytes), fini };
     return slot->state;
 }
 

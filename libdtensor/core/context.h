@@ -81,16 +81,31 @@ static inline bool dti_failed(const dt_context *ctx) { return ctx == NULL || ctx
 
 /* Write the first error, tell observers; a failed context keeps its first one. Returns status. */
 dt_status dti_fail(dt_context *ctx, dt_status status, const char *format, ...) DT_PRINTF(3, 4);
+void *dti_context_layer_new(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
 /* A layer's state, zeroed at the first call; fini (may be NULL) runs before the arena goes, upper layers first. NULL
  * and DT_ERR_MEMORY when memory ran out. */
-void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state));
+static inline void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state))
+{
+    void *state = ctx->layers[layer].state;
+    return state ? state : dti_context_layer_new(ctx, layer, bytes, fini);
+}
+/* Fail with DT_ERR_MEMORY: what was asked for, what the context holds. */
+void dti_context_lacks(dt_context *ctx, size_t bytes);
 /* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_take(dt_context *ctx, size_t bytes);
 /* Memory for a while, not initialised or zeroed, and given back as so many bytes (NULL: nothing). What is not given
  * back ends with the context. NULL and DT_ERR_MEMORY when memory ran out. */
-void *dti_context_borrow(dt_context *ctx, size_t bytes);
+static inline void *dti_context_borrow(dt_context *ctx, size_t bytes)
+{
+    void *object = dti_pool_take(&ctx->pool, &ctx->arena, bytes);
+    if (!object) dti_context_lacks(ctx, bytes);
+    return object;
+}
 void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes);
-void dti_context_give(dt_context *ctx, void *object, size_t bytes);
+static inline void dti_context_give(dt_context *ctx, void *object, size_t bytes)
+{
+    dti_pool_give(&ctx->pool, object, bytes);
+}
 /* The row of one of the library's own options. */
 dti_option_about dti_option_row(dti_option option);
 /* Value of one of the library's own options: command line, else environment, else default (NULL: none). */

@@ -17,9 +17,11 @@
 #ifdef DTI_POISONS
 #include <sanitizer/asan_interface.h>
 
+enum { DTI_IS_POISONED = 1 };
 static inline void dti_poison(const void *bytes, size_t n) { __asan_poison_memory_region(bytes, n); }
 static inline void dti_unpoison(const void *bytes, size_t n) { __asan_unpoison_memory_region(bytes, n); }
 #else
+enum { DTI_IS_POISONED = 0 };
 static inline void dti_poison(const void *bytes, size_t n) { (void)bytes, (void)n; }
 static inline void dti_unpoison(const void *bytes, size_t n) { (void)bytes, (void)n; }
 #endif

@@ -65,7 +65,7 @@ static dt_work *start(dt_tensor *x, const dt_spec *spec)
     if (!work) return NULL;
     if (x->ctx->dry) predict(x->ctx, plan);
     if (x->ctx->dry || !takes_part(x->spec, spec)) return work;
-    work->running = dti_plan_start(plan, &x->storage);
+    work->running = dti_plan_start(plan, &x->storage, 0);
     if (work->running) return work;
     dti_scope_disown(&work->handle);
     destroy(&work->handle);
@@ -98,6 +98,17 @@ static dt_tensor *same(dt_tensor *x)
     y->other = true;
     y->body->others++;
     return y;
+}
+
+bool dti_part_pull(const dt_plan *plan, dti_storage *const *sources, double fill, dti_storage **part)
+{
+    dt_context *ctx = plan->target->mesh->ctx;
+    *part = NULL;
+    if (ctx->dry) predict(ctx, plan);
+    if (ctx->dry || plan->target->mesh->rank < 0) return !dti_failed(ctx);
+    dti_running *running = dti_plan_start(plan, sources, fill);
+    *part = running ? dti_plan_finish(running) : NULL;
+    return *part != NULL;
 }
 
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec)

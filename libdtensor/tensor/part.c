@@ -62,6 +62,7 @@ bool dti_part_runs(const dt_spec *spec, int mesh_rank, dti_run_fn fn, void *arg)
 int64_t dti_part_count(const dt_spec *spec, int mesh_rank)
 {
     if (mesh_rank < 0) return 0;
+    if (mesh_rank == spec->mesh->rank) return spec->local_count;
     dt_shape shape = dt_spec_local_shape(spec, mesh_rank);
     int64_t count = 1;
     for (int d = 0; d < shape.n; d++) count *= shape.dim[d];
@@ -83,8 +84,7 @@ bool dti_part_new(const dt_spec *spec, dti_storage **storage)
     dt_context *ctx = spec->mesh->ctx;
     *storage = NULL;
     if (ctx->dry || spec->mesh->rank < 0) return true;
-    int64_t bytes = dti_part_count(spec, spec->mesh->rank) * (int64_t)dt_dtype_bytes(dt_spec_dtype(spec));
-    *storage = dti_storage_new(ctx, (size_t)bytes);
+    *storage = dti_storage_new(ctx, (size_t)spec->local_bytes);
     return *storage != NULL;
 }
 

@@ -122,6 +122,9 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
  * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
 bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
 bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
+/* This rank's part of a mapped plan's target (redistribute/map.h), from its parts of the sources; none on a dry
+ * context. false: the error. Collective. */
+bool dti_part_pull(const struct dt_plan *plan, dti_storage *const *sources, double fill, dti_storage **part);
 /* Bytes of the largest part: the same number on every rank. */
 int64_t dti_spec_part_bytes(const dt_spec *spec);
 /* The same spec without P: what is partial becomes R. NULL: the error. */

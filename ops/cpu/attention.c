@@ -110,17 +110,17 @@ static void begin_rows(const dti_heads *h, const dt_call *call, const room *m, i
     dti_numbers_fill(h->steps->dtype, 0, m->sum, DTI_ATTEND_ROWS);
 }
 
-static void end_row(const dti_heads *h, const dt_call *call, const room *m, int64_t index, int64_t i)
+static void end_rows(const dti_heads *h, const dt_call *call, const room *m, int64_t b, int64_t g, int64_t row,
+                     int64_t n)
 {
-    const dt_part *lse = &call->out[1];
-    double max = dti_number_get(h->steps->dtype, dti_heads_at(h, m->max, i));
-    double sum = dti_number_get(h->steps->dtype, dti_heads_at(h, m->sum, i));
-    int64_t lane = i % DTI_LANES;
-    h->steps->collect(dti_heads_at(h, m->out, (i - lane) * h->d + lane), DTI_LANES, h->d, 1,
-                      max == -INFINITY ? 1 : sum, m->line);
-    dti_heads_put(h, m->line, &call->out[0], index * h->d, h->d);
-    dti_number_set(lse->dtype, max == -INFINITY ? max : max + log(sum),
-                   (char *)lse->data + index * (int64_t)dt_dtype_bytes(lse->dtype));
+    h->steps->close(m->max, n, m->sum, m->less);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t lane = i % DTI_LANES, index = dti_heads_row(h, b, g, row + i);
+        h->steps->collect(dti_heads_at(h, m->out, (i - lane) * h->d + lane), DTI_LANES, h->d, 1,
+                          dti_heads_at(h, m->sum, i), m->line);
+        dti_heads_put(h, m->line, &call->out[0], index * h->d, h->d);
+        dti_heads_put(h, dti_heads_at(h, m->less, i), &call->out[1], index, 1);
+    }
 }
 
 static void run_rows(const dti_heads *h, const dt_call *call, const room *m, int64_t b, int64_t g, int64_t row,
@@ -133,7 +133,7 @@ static void run_rows(const dti_heads *h, const dt_call *call, const room *m, int
         if (dti_heads_seen(h, row + n - 1, at.key, at.keys) == 0) break;
         attend(h, m, &at);
     }
-    for (int64_t i = 0; i < n; i++) end_row(h, call, m, dti_heads_row(h, b, g, row + i), i);
+    end_rows(h, call, m, b, g, row, n);
 }
 
 static void run_group(const dti_heads *h, const dt_call *call, room *m, int64_t b, int64_t g)

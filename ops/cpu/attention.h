@@ -43,14 +43,16 @@ typedef struct dti_attend_steps {
     dt_dtype dtype;
     size_t bytes;
     void (*product)(const dti_panels *p);
-    /* to[i * step] = from[i] * by, and to[i] = from[i * step] * by / over. */
+    /* to[i * step] = from[i] * by, and to[i] = from[i * step] * by / *over; NULL: 1. */
     void (*spread)(const void *from, int64_t n, double by, void *to, int64_t step);
-    void (*collect)(const void *from, int64_t step, int64_t n, double by, double over, void *to);
+    void (*collect)(const void *from, int64_t step, int64_t n, double by, const void *over, void *to);
     /* to[i] += from[i * step]. */
     void (*add)(const void *from, int64_t step, int64_t n, void *to);
     bool (*is_finite)(const void *x, int64_t n);
     /* More keys for the rows: scores become their exp, less the largest so far. */
     void (*soften)(const dti_strip *strip);
+    /* Of n rows: lse = max + log(sum); a row that has seen no key has the sum 1 from then on. */
+    void (*close)(const void *max, int64_t n, void *sum, void *lse);
     /* out = out * less + more, panels of n, for rows that see a key. */
     void (*blend)(const dti_strip *strip, const void *more, int64_t n, void *out);
     /* Scores, and what comes back to probabilities, become p and what comes back to scores, in both layouts. */

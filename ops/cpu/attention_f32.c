@@ -29,5 +29,5 @@ DTI_CLONES static void product(const dti_panels *p)
 }
 
 const dti_attend_steps dti_attend_f32 = {
-    DT_F32, sizeof(float), product, spread, collect, add, is_finite, soften, blend, differ,
+    DT_F32, sizeof(float), product, spread, collect, add, is_finite, soften, close_rows, blend, differ,
 };

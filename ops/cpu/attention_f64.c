@@ -27,5 +27,5 @@ DTI_CLONES static void product(const dti_panels *p)
 }
 
 const dti_attend_steps dti_attend_f64 = {
-    DT_F64, sizeof(double), product, spread, collect, add, is_finite, soften, blend, differ,
+    DT_F64, sizeof(double), product, spread, collect, add, is_finite, soften, close_rows, blend, differ,
 };

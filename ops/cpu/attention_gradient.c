@@ -232,7 +232,8 @@ static void end_group(const dti_heads *h, const dt_call *call, const room *m, co
 {
     for (int64_t i = 0; i < h->rows; i++) {
         int64_t lane = i % DTI_LANES;
-        h->steps->collect(dti_heads_at(h, m->dq, (i - lane) * h->d + lane), DTI_LANES, h->d, h->scale, 1, m->line);
+        h->steps->collect(dti_heads_at(h, m->dq, (i - lane) * h->d + lane), DTI_LANES, h->d, h->scale, NULL,
+                          m->line);
         dti_heads_put(h, m->line, &call->out[DQ], dti_heads_row(h, at->b, at->g, i) * h->d, h->d);
     }
 }

@@ -41,10 +41,10 @@ static void spread(const void *from, int64_t n, double by, void *to, int64_t ste
     for (int64_t i = 0; i < n; i++) y[i * step] = x[i] * times;
 }
 
-static void collect(const void *from, int64_t step, int64_t n, double by, double over, void *to)
+static void collect(const void *from, int64_t step, int64_t n, double by, const void *over, void *to)
 {
     const number *x = from;
-    number *y = to, times = (number)by, parts = (number)over;
+    number *y = to, times = (number)by, parts = over ? *(const number *)over : 1;
     for (int64_t i = 0; i < n; i++) y[i] = x[i * step] * times / parts;
 }
 
@@ -185,6 +185,16 @@ DTI_CLONES static void soften(const dti_strip *s)
         }
     for (int i = 0; i < DTI_LANES; i++) total[i] = total[i] * less[i] + sum.of[i];
     memcpy(s->max, &max, sizeof max);
+}
+
+static void close_rows(const void *max, int64_t n, void *sum, void *lse)
+{
+    const number *most = max;
+    number *x = sum, *to = lse;
+    for (int64_t i = 0; i < n; i++) {
+        if (most[i] == -INFINITY) x[i] = 1;
+        to[i] = (number)(most[i] + log((double)x[i]));
+    }
 }
 
 DTI_CLONES static void blend(const dti_strip *s, const void *more, int64_t n, void *out)

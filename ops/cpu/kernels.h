@@ -85,6 +85,8 @@ dt_status dti_cpu_view(const dt_call *call);
 dt_status dti_cpu_permute(const dt_call *call);
 dt_status dti_cpu_transpose(const dt_call *call);
 dt_status dti_cpu_expand(const dt_call *call);
+/* move.c: along an index map. */
+dt_status dti_cpu_move(const dt_call *call);
 /* fill.c: the first of a dti_map_numbers. */
 dt_status dti_cpu_fill(const dt_call *call);
 /* triangle.c: 0 above, below a diagonal of the last two dims, by position in the whole tensor. */

@@ -50,6 +50,7 @@ static int compare(const void *a, const void *b)
 /* Elements at, at + step .. of an array as one behind the other. */
 static void gather(const void *from, int64_t at, int64_t step, int64_t n, size_t bytes, void *to)
 {
+    if (n == 0) return;                                                /* there may be no array                    */
     const char *x = (const char *)from + (size_t)at * bytes;
     char *y = to;
     if (step == 1) memcpy(y, x, (size_t)n * bytes);

@@ -8,6 +8,7 @@
 
 #include <dtensor/plan.h>
 
+#include "ops/pull.h"
 #include "tools/rule.h"
 
 enum { MANY = 4096 };              /* elements of operands for which plans are made                                */
@@ -90,6 +91,24 @@ static void can_be_used(dt_context *ctx, const dt_spec *given, const dt_spec *us
     fuzz_demand(dt_plan_create(via, used, DT_PLAN_TIME) != NULL, dt_context_error(ctx));
 }
 
+/* Results along an index map have plans, which move no more than the results' bytes to each rank. */
+static void can_be_pulled(dt_context *ctx, const call *c, const dti_answer *answer)
+{
+    const dt_index_map *map = &c->asking.derived.map;
+    dti_dispatch d = { .op = c->op, .n = c->n, .result_count = c->asking.rule.result_count };
+    memcpy(d.used, answer->used, sizeof d.used);
+    memcpy(d.result, answer->result, sizeof d.result);
+    if (!map->part_count || dt_rank_count(ctx) > 64) return;
+    fuzz_demand(dti_map_check(ctx, map, &d), dt_context_error(ctx));
+    for (int r = 0; r < d.result_count && dti_pulls(map, &d); r++) {
+        if (elements_of(dt_spec_shape(d.result[r])) > MANY) continue;
+        const dt_plan *plan = dti_pull_plan(map, &d, r);
+        fuzz_demand(plan != NULL, dt_context_error(ctx));
+        int64_t part = elements_of(dt_spec_shape(d.result[r])) * (int64_t)dt_dtype_bytes(dt_spec_dtype(d.result[r]));
+        fuzz_demand(dt_plan_price(plan).bytes <= part, "a rank receives no more than the result");
+    }
+}
+
 static void holds(dt_context *ctx, const call *c, const dti_propagation *p, const dti_answer *answer)
 {
     char why[2048] = "";
@@ -105,6 +124,7 @@ static void holds(dt_context *ctx, const call *c, const dti_propagation *p, cons
         fuzz_demand(dti_partial_decide(&c->asking.rule, &p->bound, &again, &pen), why);
         fuzz_demand(memcmp(&again, &answer->along[m], sizeof again) == 0, "decided alike");
     }
+    can_be_pulled(ctx, c, answer);
     fuzz_demand(answer->bytes >= 0 && answer->ns >= 0, "costs are no less than nothing");
 }
 

@@ -103,7 +103,7 @@ static void try_binding(dt_context *ctx, const dti_rule *rule, const char *sizes
 {
     static dti_form forms[DTI_MAX_OPERANDS];
     static dti_bound bound;
-    dti_rule_call call = { .sizes = (dti_letter_size[]){ { 'c', 4 } }, .size_count = sizes[0] == 'c' };
+    dti_rule_call call = { .sizes = (dti_letter_size[]){ { 'c', 0, 4 } }, .size_count = sizes[0] == 'c' };
     for (int o = 0; o < rule->operand_count; o++) {
         draw_form(&rule->operand[o], &sizes, &forms[o]);
         if (!rule->operand[o].optional || *sizes % 4) call.operand[o] = &forms[o];

@@ -94,7 +94,7 @@ static value_range domain_of(const dt_op *op, int operand)
 
 typedef enum choice {                  /* what is chosen, from 0; attributes behind them                           */
     CHOOSE_PROFILE, CHOOSE_BATCH, CHOOSE_PATTERN, CHOOSE_DTYPE, CHOOSE_KIND, CHOOSE_ABSENT, CHOOSE_RANKS,
-    CHOOSE_ATTRIBUTE
+    CHOOSE_ATTRIBUTE, CHOOSE_COUNT = CHOOSE_ATTRIBUTE + DT_MAX_ATTRIBUTES
 } choice;
 
 typedef struct drawing {
@@ -126,12 +126,13 @@ static bool op_has(const dt_op *op, dt_attribute_kind kind)
     return false;
 }
 
-static int operands_of(const dt_op *op)
+/* The last operand of a head with dots is there up to three times. */
+static int operands_of(const drawing *d)
 {
-    const char *open = strchr(op->head, '('), *at = open;
+    const char *open = strchr(d->op->head, '('), *at = open;
     int n = open && open[1] != ')';
     while (at && (at = strchr(at + 1, ',')) != NULL) n++;
-    return n;
+    return strstr(d->op->head, "...") ? n + (choose(d, CHOOSE_COUNT, 3) + 1) % 3 : n;
 }
 
 char call_dtype_letter(const dt_op *op, int operand)
@@ -367,7 +368,7 @@ static bool draw(drawing *d)
 {
     memset(&d->call, 0, sizeof d->call);
     d->call.op = d->op;
-    d->call.n = operands_of(d->op);
+    d->call.n = operands_of(d);
     d->call.kind = kinds[choose(d, CHOOSE_KIND, DT_COUNT(kinds))];
     if (d->call.n > CALL_OPERANDS) return false;
     if (!d->op->derive && !dti_rule_parse(d->ctx, &(dti_row_text){ d->op->head, d->op->rule,

@@ -26,7 +26,7 @@
 #include "suite.h"
 #include "tensor/tensor.h"
 
-enum { RANKS = 6, TEXT = 640, MOST_FAILURES = 5 };
+enum { RANKS = 6, TEXT = 640, MOST_FAILURES = 5, ASKED = 8 }; /* of ASKED cases one is asked for otherwise, too    */
 
 typedef struct promise {
     const op_call *call;
@@ -115,6 +115,9 @@ static void plan_operands(promise *p, const dti_dispatch *d, int ranks)
         p->total += total;
         p->moves += total > 0;
     }
+    for (int r = 0; r < d->result_count; r++)                          /* the op's own: not implied, not refused   */
+        for (int rank = 0; rank < ranks && d->pull[r]; rank++)
+            p->received[rank] += dt_plan_received(d->pull[r], rank);
 }
 
 static int64_t received(const dt_counters *counters)
@@ -352,6 +355,21 @@ static uint64_t hash_of(const dt_tensor *y)
     return y->storage ? dti_hash(y->storage->bytes, y->storage->n, 1) : 0;
 }
 
+/* The same call, its first result asked to be split along x in one dim or the other. */
+static void judge_asked(comparing *c, dt_tensor *const *x, const dt_spec *result, int number)
+{
+    char placements[32];
+    const op_call *call = c->p->call;
+    if (result->shape.n == 0 || call->op->writes) return; /* what was written has its place, and another value now */
+    snprintf(placements, sizeof placements, "x:S(%d),*", number % result->shape.n);
+    dt_tensor *y = dt_apply_placed(call->op, x, call->n, call->attributes, placements);
+    const dt_spec *due = dt_spec_replace(result, placements);
+    if (!y || dt_tensor_spec(y) != due)
+        wrong(c->j, c->p, "asked for %s: %s", due ? due->text : placements,
+              y ? dt_spec_text(dt_tensor_spec(y)) : dt_context_error(result->mesh->ctx));
+    else judge_result(c, y);
+}
+
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
 static void run_case(dt_context *ctx, dt_mesh *mesh, job *j, int number)
@@ -374,6 +392,7 @@ static void run_case(dt_context *ctx, dt_mesh *mesh, job *j, int number)
         if (strcmp(dt_spec_text(dt_tensor_spec(y[r])), p->result[r]) != 0)
             wrong(j, p, "result %s, promised %s", dt_spec_text(dt_tensor_spec(y[r])), p->result[r]);
         else judge_result(&c, y[r]);
+        if (r == 0 && number % ASKED == 0) judge_asked(&c, x, dt_tensor_spec(y[0]), number / ASKED);
     }
     dt_scope_pop(ctx, scope, NULL);
 }

@@ -54,6 +54,7 @@ static inline bool bound_sizes(dti_scan *scan, bound_parts *parts)
     for (dti_scan_space(scan); *scan->at; dti_scan_space(scan)) {
         dti_letter_size *size = &parts->sizes[parts->call.size_count++];
         size->letter = *scan->at++;
+        while (*scan->at >= '0' && *scan->at <= '9') size->number = (uint8_t)(10 * size->number + *scan->at++ - '0');
         if (!dti_scan_char(scan, '=') || !dti_scan_int(scan, "a size", &size->size)) return false;
     }
     return true;

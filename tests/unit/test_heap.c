@@ -94,6 +94,14 @@ static void decomposed(dt_context *ctx, dt_tensor *x, dt_tensor *w)
     dt_backward(dt_softmax(dt_mul(x, w), 1), x);
 }
 
+/* Pulled, as the dim is split, both ways; copied where it is not. */
+static void along_a_dim(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    (void)ctx;
+    dt_tensor *y = dt_roll(dt_cat((dt_tensor *[]){ x, dt_flip(w, 0) }, 2, 0), 0, 3);
+    dt_backward(dt_slice(y, 0, 2, 15, 2), dt_select(dt_stack((dt_tensor *[]){ dt_slice(x, 0, 0, 7, 1) }, 1, 0), 0, 0));
+}
+
 static void held(dt_context *ctx, dt_tensor *x, dt_tensor *w)
 {
     dt_tensor *slot = NULL;
@@ -115,6 +123,9 @@ static const round rounds[] = {
     { "recomputed", "tp=1", "f32[64,33]", "f32[64,33]", 1, recomputed },
     { "handles that are held", "tp=1", "f32[64,33]", "f32[64,33]", 1, held },
     { "on two ranks", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, both_ways },
+    { "along a dim", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, along_a_dim },
+    { "along a dim that is whole", "tp=1", "f32[13,33]", "f32[13,33]", 1, along_a_dim },
+    { "along a dim, dry", "dp=2,tp=4", "f32[13,33]@dp:S(0)", "f32[13,33]@dp:S(0)", 0, along_a_dim },
     { "redistributed", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved },
     { "started and waited for", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, started },
     { "reduced", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(1)", 2, reduced },

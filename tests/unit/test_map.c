@@ -108,28 +108,35 @@ static void product_dims(void)
     end();
 }
 
-/* Every slice [lo, hi) of every placement to every placement, with a shift and reversed: right, and no byte too
- * many. */
+/* A slice [lo, hi) by a stride, reversed or not: right, and no byte too many. */
+static void one_slice(const char *source, const char *placements, int64_t lo, int64_t hi, int64_t stride, int ranks)
+{
+    char target[64];
+    bool reversed = (lo + hi) % 2;
+    int64_t n = (hi - lo + stride - 1) / stride, sent = 0;
+    snprintf(target, sizeof target, "f32[%d,4]@%s", (int)n, placements);
+    dti_part part = { spec(source), { { .lo = 0, .hi = n, .shift = reversed ? hi - 1 : lo, .reversed = reversed,
+                                        .stride = stride }, { .lo = 0, .hi = 4 } } };
+    const dt_plan *plan = planned(target, &part, 1);
+    dt_plan_cost cost = dt_plan_price(plan);
+    expect(cost.bytes == cost.lower_bound, "%s[%d:%d:%d] to %s", source, (int)lo, (int)hi, (int)stride, target);
+    for (int r = 0; r < ranks; r++) sent += dt_plan_sent(plan, r);
+    expect(sent == cost.total, "sent %lld, received %lld", (long long)sent, (long long)cost.total);
+}
+
+/* Every slice of every placement to every placement. */
 static void all_slices(int ranks, const char *dims, int64_t n, const char *const *placements, int count)
 {
     begin(ranks, dims);
     for (int s = 0; s < count; s++)
         for (int t = 0; t < count; t++)
             for (int64_t lo = 0; lo < n; lo += 2)
-                for (int64_t hi = lo; hi <= n; hi += 3) {
-                    char source[64], target[64];
-                    snprintf(source, sizeof source, "f32[%d,4]@%s", (int)n, placements[s]);
-                    snprintf(target, sizeof target, "f32[%d,4]@%s", (int)(hi - lo), placements[t]);
-                    bool reversed = (lo + hi) % 2;
-                    dti_part part = { spec(source), { { .lo = 0, .hi = hi - lo, .shift = reversed ? hi - 1 : lo,
-                                                        .reversed = reversed }, { .lo = 0, .hi = 4 } } };
-                    const dt_plan *plan = planned(target, &part, 1);
-                    dt_plan_cost cost = dt_plan_price(plan);
-                    expect(cost.bytes == cost.lower_bound, "%s[%d:%d] to %s", source, (int)lo, (int)hi, target);
-                    int64_t sent = 0;
-                    for (int r = 0; r < ranks; r++) sent += dt_plan_sent(plan, r);
-                    expect(sent == cost.total, "sent %lld, received %lld", (long long)sent, (long long)cost.total);
-                }
+                for (int64_t hi = lo; hi <= n; hi += 3)
+                    for (int64_t stride = 1; stride <= 3; stride++) {
+                        char source[64];
+                        snprintf(source, sizeof source, "f32[%d,4]@%s", (int)n, placements[s]);
+                        one_slice(source, placements[t], lo, hi, stride, ranks);
+                    }
     end();
 }
 
@@ -157,6 +164,8 @@ static void refusals(void)
         { "f32[8]@x:S(0)", "f32[4]", { .lo = 0, .hi = 4, .shift = 5 }, DT_ERR_SHAPE },
         { "f32[8]@x:S(0)", "f32[4]", { .lo = 0, .hi = 4, .shift = -1 }, DT_ERR_SHAPE },
         { "f32[8]@x:S(0)", "f32[4]", { .lo = 0, .hi = 4, .shift = 2, .reversed = true }, DT_ERR_SHAPE },
+        { "f32[8]@x:S(0)", "f32[4]", { .lo = 0, .hi = 4, .shift = 0, .stride = 3 }, DT_ERR_SHAPE },
+        { "f32[8]@x:S(0)", "f32[4]", { .lo = 0, .hi = 4, .stride = -1 }, DT_ERR_SHAPE },
         { "f32[8]@x:S(0)", "f32[4]", { .lo = 3, .hi = 2 }, DT_ERR_SHAPE },
         { "f32[8,1]", "f32[4]", { .lo = 0, .hi = 4 }, DT_ERR_SHAPE },
         { "bf16[8]", "f32[4]", { .lo = 0, .hi = 4 }, DT_ERR_DTYPE },

@@ -32,6 +32,10 @@ static const dti_row_text mean = { "mean(x)", "... k:avg -> ...", "x" };
 static const dti_row_text amax = { "amax(x)", "... k:max -> ...", "none, rising" };
 static const dti_row_text prod = { "prod(x)", "... k:prod -> ...", "none, saves x result" };
 static const dti_row_text one_hot = { "one_hot(x)", "... -> ... c", "none" };
+static const dti_row_text slice = { "slice(x)", "a1 b -> a b", "x, rising" };
+static const dti_row_text cat = { "cat(x, y)", "a1 b, a2 b -> a b", "x + y, rising" };
+static const dti_row_text split = { "split(x)", "a -> a1, a2", "x, rising" };
+static const dti_row_text pick = { "select(x)", "a1 b -> b", "x, rising" };
 static const dti_row_text expand = { "expand(x)", "... -> ...", "x" };
 
 /* ---- placements as text: "S(k)", "R", "P(sum)" ------------------------------------------------------------------- */
@@ -129,6 +133,30 @@ static const case_row cases[] = {
     { { &amax, "[4,6]", 0, 0 }, "S(k)", "x S(k) -> P(max)", "k is split and reduced" },
     { { &prod, "[4,6]", 0, 0 }, "S(k)", "x S(k) -> P(prod)", "k is split and reduced" },
     { { &prod, "[4,6]", 0, 0 }, "P(prod)", NULL, "P(prod) of x must be reduced first" },
+    /* Through index maps. */
+    { { &slice, "[13,4]", 0, "a=7" }, "S(a1)", "x S(a1) -> S(a)",
+      "a1 is split and goes through an index map: the result is cut anew" },
+    { { &slice, "[(2 7),4]", 0, "a=7" }, "S(a1)", "x S(a1) -> S(a)",
+      "a1 is split and goes through an index map: the result is cut anew" },
+    { { &slice, "[13,4]", 0, "a=7" }, "S(b)", "x S(b) -> S(b)", "b is split and stays so" },
+    { { &slice, "[13,4]", 0, "a=7" }, "S(a)", NULL, "x is S(a), but does not have it" },
+    { { &slice, "[13,4]", 0, "a=7" }, "P(sum)", "x P(sum) -> P(sum)", "the value is linear in x" },
+    { { &slice, "[13,4]", 0, "a=7" }, "P(max)", "x P(max) -> P(max)", "the value rises with x" },
+    { { &slice, "[13,4]", 0, "a=7" }, "P(prod)", NULL, "P(prod) of x must be reduced first" },
+    { { &cat, "[9,4] [5,4]", 0, "a=14" }, "S(a1) S(a2)", "x S(a1), y S(a2) -> S(a)",
+      "a1 is split and goes through an index map: the result is cut anew" },
+    { { &cat, "[9,4] [5,4]", 0, "a=14" }, "S(a1) R", NULL,
+      "a1 is split: expected S(a2) of y, which has it, got R" },
+    { { &cat, "[9,4] [5,4]", 0, "a=14" }, "S(a1) S(b)", NULL,
+      "x is S(a1) and y is S(b), but a mesh dim splits one factor" },
+    { { &cat, "[9,4] [5,4]", 0, "a=14" }, "S(a1) P(sum)", NULL,
+      "a1 is split: expected S(a2) of y, which has it, got P(sum)" },
+    { { &cat, "[9,4] [5,4]", 0, "a=14" }, "P(sum) R", "x P(sum), y R -> P(sum) lift y",
+      "the value is linear in x; y, R, becomes P(sum): it is added once, on the first rank" },
+    { { &split, "[9]", 0, "a1=4 a2=5" }, "S(a)", "x S(a) -> S(a1), S(a2)",
+      "a is split and goes through an index map: the result is cut anew" },
+    { { &pick, "[13,4]", 0, 0 }, "S(a1)", "x S(a1) -> R", "one index of a1 is picked, and goes to all" },
+    { { &pick, "[13,4]", 0, 0 }, "S(b)", "x S(b) -> S(b)", "b is split and stays so" },
     /* Whole letters, and those in pieces. */
     { { &softmax, "[4,6]", 0, 0 }, "S(...[0])", "x S(...[0]) -> S(...[0])", "...[0] is split and stays so" },
     { { &softmax, "[4,6]", 0, 0 }, "S(c)", NULL, "the kernel wants c whole" },
@@ -388,6 +416,22 @@ static const list_row lists[] = {
     { { &(const dti_row_text){ "f(x)", "a -> a c", "none" },
         "[4]", 0, "c=3" }, "x R -> R\nx S(a) -> S(a)\nx R -> S(c)\n" },
     { { &(const dti_row_text){ "zeros()", "-> ...", "none" }, "", "[2,3]", 0 }, "-> R\n-> S(...[0])\n-> S(...[1])\n" },
+    { { &cat, "[9,4] [5,4]", 0, "a=14" },
+      "x R, y R -> R\n"
+      "x R, y P(sum) -> P(sum) lift x\n"
+      "x R, y P(avg) -> P(avg)\n"
+      "x P(sum), y R -> P(sum) lift y\n"
+      "x P(sum), y P(sum) -> P(sum)\n"
+      "x P(sum), y P(avg) -> P(sum) rescale y\n"
+      "x P(avg), y R -> P(avg)\n"
+      "x P(avg), y P(sum) -> P(sum) rescale x\n"
+      "x P(avg), y P(avg) -> P(avg)\n"
+      "x P(max), y R -> P(max)\n"
+      "x P(min), y R -> P(min)\n"
+      "x R, y P(max) -> P(max)\n"
+      "x R, y P(min) -> P(min)\n"
+      "x S(a1), y S(a2) -> S(a)\n"
+      "x S(b), y S(b) -> S(b)\n" },
 };
 
 static const char *list_text(const bound_parts *parts, const uint8_t *kinds, int max, char *room, size_t n)

@@ -167,6 +167,28 @@ static const case_row products[] = {
 
 static void test_products(void) { check(products, DT_COUNT(products)); }
 
+/* ---- through index maps, along dim 0 ----------------------------------------------------------------------------- */
+
+static const case_row mapped[] = {
+    { "x=4", "cat", "f32[13] f32[5]", "R R -> R" },
+    { "x=4", "cat", "f32[13]@x:S(0) f32[5]@x:S(0)", "x:S(0) x:S(0) -> x:S(0)" },
+    { "x=4", "cat", "f32[13]@x:S(0) f32[5]", "x:S(0) x:S(0) -> x:S(0)" },
+    { "x=4", "cat", "f32[13] f32[5]@x:S(0)", "x:S(0) x:S(0) -> x:S(0)" },
+    { "x=4", "cat", "f32[13]@x:P f32[5]", "x:P(sum) x:P(sum) -> x:P(sum)" },
+    { "x=4", "cat", "f32[13]@x:P f32[5]@x:P", "x:P(sum) x:P(sum) -> x:P(sum)" },
+    { "x=4", "cat", "f32[13,9]@x:S(0) f32[5,9]@x:S(1)", "x:S(1) x:S(1) -> x:S(1)" },
+    { "x=4", "cat", "f32[(3 5)]@x:S(0.1) f32[6]@x:S(0)", "x:S(0.1) x:S(0) -> x:S(0)" },
+    { "x=2,y=2", "cat", "f32[9,4]@x:S(0),y:S(1) f32[5,4]@x:S(0)", "x:S(0),y:S(1) x:S(0),y:S(1) -> x:S(0),y:S(1)" },
+    { "x=2,y=2", "cat", "f32[9]@y:S(0),x:S(0) f32[5]", "y:S(0),x:S(0) y:S(0),x:S(0) -> y:S(0),x:S(0)" },
+    { "x=2,y=2", "cat", "f32[9]@x:S(0),y:P f32[5]@x:S(0)", "x:S(0),y:P(sum) x:S(0),y:P(sum) -> x:S(0),y:P(sum)" },
+    { "x=2,y=2", "flip", "f32[(3 5)]@y:S(0.0),x:S(0.1)", "x:S(0.1),y:S(0.0) -> y:S(0),x:S(0)" },
+    { "x=4", "stack", "f32[13]@x:S(0) f32[13]", "x:S(0) x:S(0) -> x:S(1)" },
+    { "x=4", "select", "f32[13,9]@x:S(0)", "x:S(0) -> R" },
+    { "x=4", "select", "f32[13,9]@x:S(1)", "x:S(1) -> x:S(0)" },
+};
+
+static void test_mapped(void) { check(mapped, DT_COUNT(mapped)); }
+
 /* ---- element by element ------------------------------------------------------------------------------------------ */
 
 static const case_row elements[] = {
@@ -403,6 +425,7 @@ static void test_copies(void)
 }
 
 static const test_row rows[] = {
+    { "mapped", test_mapped },
     { "products", test_products },
     { "elements", test_elements },
     { "dims", test_dims },

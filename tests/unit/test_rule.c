@@ -64,6 +64,13 @@ static const round_row rounds[] = {
     { { "f(x)", "(abc) Z -> Z (c b a)", "x" }, { NULL, "(a b c) Z -> Z (c b a)", NULL } },
     { { "f(x)", "c:max -> c | ", "x" }, { NULL, "c:max -> c:max |", NULL } },
     { { " f ( x , y ) ", "a, a -> a", "x y" }, { "f(x, y)", NULL, NULL } },
+    /* Through index maps. */
+    { { "slice(x)", "a b1 -> a b", "x, rising" }, { 0 } },
+    { { "select(x)", "a1 b -> b", "x, rising" }, { 0 } },
+    { { "cat(x0, x1)", "a b1, a b2 -> a b", "x0 + x1, rising" }, { 0 } },
+    { { "split(x)", "a1 -> a12, a3", "x" }, { 0 } },
+    { { "f(x)", "a1b->ab", "x" }, { NULL, "a1 b -> a b", NULL } },
+    { { "f(x)", "a99 -> a98", "x" }, { 0 } },
     /* Corners of polynomials. */
     { { "sub(a, b)", "..., ... -> ...", "a - b, rising" }, { 0 } },
     { { "sub(a, b)", "..., ... -> ...", "a+-b" }, { NULL, NULL, "a - b" } },
@@ -254,6 +261,18 @@ static const refusal rules[] = { /* of f(x, y) */
     { "a b c d e f g h i, b -> b", "rule \"a b c d e f g h i, b -> b\": more than 8 dims at column 17" },
     { "(abcdefghijklmnopq), b -> b", "rule \"(abcdefghijklmnopq), b -> b\": more than 16 letters in one term at "
                                      "column 18" },
+    { "a0, b -> b", "rule \"a0, b -> b\": expected a number of 1 .. 99 behind a letter at column 2" },
+    { "a100, b -> b", "rule \"a100, b -> b\": expected a number of 1 .. 99 behind a letter at column 2" },
+    { "a a1, b -> b", "rule \"a a1, b -> b\": letter \"a\" twice in one term, but a mesh dim splits one dim of a "
+                      "tensor at column 3" },
+    { "a1!, b -> a b", "rule \"a1!, b -> a b\": letter \"a\" goes through an index map: it is a dim by itself, without "
+                       "flags at column 1" },
+    { "a!, b -> a1 b", "rule \"a!, b -> a1 b\": letter \"a\" goes through an index map: it is a dim by itself, without "
+                       "flags at column 1" },
+    { "(a1 c), b -> a c b", "rule \"(a1 c), b -> a c b\": letter \"a\" goes through an index map: it is a dim by "
+                            "itself, without flags at column 1" },
+    { "a1:max, b -> b", "rule \"a1:max, b -> b\": letter \"a\" goes through an index map: it is a dim by itself, "
+                        "without flags at column 1" },
     { "a, \xc3\xa9 -> a", "rule \"a, \\xc3\\xa9 -> a\": expected a letter, \"(\", \"?\", \",\" or \"->\", got "
                           "\"\\xc3\" at column 4" },
 };
