@@ -59,7 +59,7 @@ static dt_status derive_candidates(dt_context *ctx, const void *attributes, cons
         return dt_context_fail(ctx, DT_ERR_ARG, "topk: expected a k of at least 0, got %lld", (long long)how->k);
     out->size[out->size_count].letter = 'K';
     out->size[out->size_count++].size = how->k;
-    write_rule(shapes, n, how->dim, "K", 2, out);
+    write_rule(shapes, n, how->dim, "K!", 2, out);
     return DT_OK;
 }
 

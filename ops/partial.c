@@ -146,10 +146,13 @@ static bool take_fresh(judging *j)
             name(j, first_of(j->split | j->partial)));
         return false;
     }
+    int letter = j->bound->factor[factor].letter;
+    bool whole = letter_of(j->rule, letter)->flags & DTI_LETTER_WHOLE;
     j->factor = factor;
-    if (!dti_bound_operands(j->bound, j->bound->factor[factor].letter)) return true;
-    say(j, "%s is no new letter: its operands say where it is split", factor_text(j, factor).text);
-    return false;
+    bool old = dti_bound_operands(j->bound, letter) != 0;
+    if (old) say(j, "%s is no new letter: its operands say where it is split", factor_text(j, factor).text);
+    else if (whole) say(j, "the kernel makes %s whole", factor_text(j, factor).text);
+    return !whole && !old;
 }
 
 /* What the mesh dim does to the operands. */

@@ -22,7 +22,7 @@
  *  - P(prod) is reduced first.
  *  - Letters that an index map leads between are split together: S(n1) of x gives S(n) of the result. A result that has
  *    none of them is R: one index goes to all ranks. Nothing is reduced.
- *  - A new letter is split where it is asked for, and all operands are R. */
+ *  - A new letter is split where it is asked for, and all operands are R; not one with "!". */
 #ifndef DTI_OPS_PARTIAL_H
 #define DTI_OPS_PARTIAL_H
 

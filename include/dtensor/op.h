@@ -14,9 +14,10 @@
  *           its letter of dtypes is that of all.
  * Rule      a letter is a dim; "..." any number of leading dims, which broadcast; "( )" a dim that is a product; "?"
  *           ends an operand that may be absent. "!" behind a letter: the kernel wants all of it. A letter no result has
- *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new. Letters that differ
- *           in a number behind them alone are one dim through an index map (dt_index_map): "n1 m -> n m", rows that
- *           were picked. What splits one splits all of them, each cut anew.
+ *           is reduced, by sum unless ":max" or the like says otherwise; one no operand has is new, and may be asked
+ *           for in pieces (dt_apply_placed): "!" where the kernel cannot make them. Letters that differ in a number
+ *           behind them alone are one dim through an index map (dt_index_map): "n1 m -> n m", rows that were picked.
+ *           What splits one splits all of them, each cut anew.
  * Decompose  what "!" wants whole may be split all the same, where the row says how it is then made of other ops.
  * Polynomial  a sum of products of operands and of the number 1: "a b", "x w + b", "x + 1"; "none" where there is none.
  *           ", rising" or ", falling": the value goes up, or down, with its operands.
