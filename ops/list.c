@@ -2,9 +2,6 @@
  *
  * Calls of one row on lists of operands: all are checked before anything moves, what moves goes together, and then each
  * computes. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "ops/cpu/kernels.h"
 #include "ops/gradients.h"
 #include "ops/tables.h"
@@ -18,15 +15,6 @@ typedef struct calls {
 
 /* ---- what is written --------------------------------------------------------------------------------------------- */
 
-/* The tensor that a handle is one of. */
-static uintptr_t identity(const dt_tensor *x) { return x->body ? (uintptr_t)x->body : (uintptr_t)x; }
-
-static int by_number(const void *a, const void *b)
-{
-    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool refuse(const calls *c, int call, int operand)
 {
     const dti_calling *at = &c->at[call];
@@ -36,33 +24,38 @@ static bool refuse(const calls *c, int call, int operand)
     return false;
 }
 
+static bool have_bodies(const calls *c)
+{
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < c->at[i].op->writes; k++)
+            if (!dti_tensor_body(c->at[i].in[k])) return false;
+    return true;
+}
+
+static void mark_written(const calls *c, int by)
+{
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < c->at[i].op->writes; k++) c->at[i].in[k]->body->marks += by;
+}
+
 /* Is an operand that a call reads, or writes by another's side, among the written ones? */
-static bool check_written(const calls *c, const uintptr_t *written, size_t n)
+static bool check_written(const calls *c)
 {
     for (int i = 0; i < c->count; i++)
         for (int k = 0; k < c->at[i].n; k++) {
-            if (!c->at[i].in[k]) continue;
-            uintptr_t own = identity(c->at[i].in[k]);
-            const uintptr_t *found = bsearch(&own, written, n, sizeof own, by_number);
-            if (!found) continue;
-            bool twice = (found > written && found[-1] == own) || (found + 1 < written + n && found[1] == own);
-            if (k >= c->at[i].op->writes || twice) return refuse(c, i, k);
+            const dt_tensor *x = c->at[i].in[k];
+            if (x && x->body && x->body->marks > (k < c->at[i].op->writes)) return refuse(c, i, k);
         }
     return true;
 }
 
 static bool check_apart(const calls *c)
 {
-    size_t writes = (size_t)c->at[0].op->writes, n = 0;
-    if (writes == 0 || c->count < 2) return true;
-    size_t bytes = (size_t)c->count * writes * sizeof(uintptr_t);
-    uintptr_t *written = dti_context_borrow(c->ctx, bytes);
-    if (!written) return false;
-    for (int i = 0; i < c->count; i++)
-        for (size_t k = 0; k < writes; k++) written[n++] = identity(c->at[i].in[k]);
-    qsort(written, n, sizeof *written, by_number);
-    bool apart = check_written(c, written, n);
-    dti_context_give(c->ctx, written, bytes);
+    if (c->at[0].op->writes == 0 || c->count < 2) return true;
+    if (!have_bodies(c)) return false;
+    mark_written(c, 1);
+    bool apart = check_written(c);
+    mark_written(c, -1);
     return apart;
 }
 
