@@ -329,6 +329,22 @@ static dt_status shifted(dt_context *ctx, void *arg)
 
 static void rows_of_a_program_write(void) { launch(2, shifted, NULL); }
 
+/* x = x + y, cut in ways without a refinement: x stays. */
+static dt_status cut(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x,y=2");
+    dt_tensor *x = drawn(mesh, "f64[(5 6)]@y:S(0.1)", 1), *y = drawn(mesh, "f64[(6 5)]@x:S(0.1)", 2);
+    dt_tensor *due = dt_add(dt_copy(x), y);
+    const dt_spec *spec = dt_tensor_spec(x);
+    expect(dt_axpby_into(x, y, 1, 1) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_tensor_spec(x) == spec, "it stays where it is");
+    expect_close(x, due, 0, "cut otherwise");
+    return dt_context_status(ctx);
+}
+
+static void operands_are_cut_otherwise(void) { launch(6, cut, NULL); }
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct bench { dt_mesh *mesh; dt_tensor *w, *x, *y; dt_work *work; } bench;
@@ -448,6 +464,7 @@ static const test_row rows[] = {
     { "pins keep their value", pins_keep_their_value },
     { "weights are trained", weights_are_trained },
     { "rows of a program write", rows_of_a_program_write },
+    { "operands are cut otherwise", operands_are_cut_otherwise },
     { "writes are refused", writes_are_refused },
 };
 

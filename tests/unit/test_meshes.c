@@ -78,6 +78,26 @@ static void gradients(const struct given *g, dt_tensor *a, dt_tensor *b, dt_tens
            dt_context_error(dt_mesh_context(dt_spec_mesh(dt_tensor_spec(a)))));
 }
 
+/* The result placed on the mesh on which it lies without that. */
+static void expect_placed(const struct given *g, dt_tensor *a, dt_tensor *b, dt_tensor *y, dt_tensor *due)
+{
+    char placements[32];
+    dt_mesh *mesh = dt_spec_mesh(dt_tensor_spec(y));
+    snprintf(placements, sizeof placements, "%s:S(1),*", dt_mesh_dim_name(mesh, 0));
+    dt_tensor *x = dt_apply_placed(dt_op_find(g->op), (dt_tensor *[]){ a, b }, 2, NULL, placements);
+    expect(x && dt_tensor_spec(x) == dt_spec_replace(dt_tensor_spec(y), placements), "%s %s %s as %s", g->op, g->a,
+           g->b, placements);
+    expect_close(x, due, placements);
+}
+
+static void expect_explained(const struct given *g, const dt_tensor *a, const dt_tensor *b, dt_tensor *y)
+{
+    const char *text = dt_explain(y);
+    bool said = strncmp(text, "op ", 3) == 0 && strstr(text, dt_spec_text(dt_tensor_spec(a)))
+        && strstr(text, dt_spec_text(dt_tensor_spec(b)));
+    expect(said, "%s %s %s: %s", g->op, g->a, g->b, text);
+}
+
 /* P is random parts of a value: that of one mesh is made whole for the other. */
 static dt_status two(dt_context *ctx, void *arg)
 {
@@ -90,6 +110,8 @@ static dt_status two(dt_context *ctx, void *arg)
     gradients(g, a, b, &y);
     gradients(g, whole_a, whole_b, &due);
     expect_close(y, due, g->op);
+    expect_placed(g, a, b, y, due);
+    expect_explained(g, a, b, y);
     expect_close(dt_grad(a), dt_grad(whole_a), g->a);
     expect_close(dt_grad(b), dt_grad(whole_b), g->b);
     expect(dt_spec_mesh(dt_tensor_spec(dt_grad(a))) == views[g->first]
