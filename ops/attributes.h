@@ -9,7 +9,11 @@
 
 typedef struct dti_map_numbers { double a, b; } dti_map_numbers; /* a value; clamp: min, max                       */
 
+typedef struct dti_adamw { double lr, beta1, beta2, eps, weight_decay, step; } dti_adamw;
+
 typedef struct dti_cast { dt_dtype dtype, from; } dti_cast; /* from: of the operand; 0: not told                   */
+
+typedef struct dti_squares { dt_dtype dtype; int zero; } dti_squares; /* of the sum                                */
 
 typedef struct dti_over {          /* reductions over dims                                                         */
     dt_dims dims;

@@ -10,7 +10,9 @@
 
 #include "core/pen.h"
 #include "ops/gradient.h"
+#include "ops/meshes.h"
 #include "ops/pull.h"
+#include "ops/write.h"
 #include "redistribute/plan.h"
 
 /* Attributes and shapes may be new in every step, so what is remembered has an end: when there are many calls those
@@ -80,7 +82,7 @@ static bool converts(const dti_form *in, const dti_form *used, int m)
     return dti_partial_mixes(from, to) && in->dtype < DT_I64;
 }
 
-const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
+static const dt_spec *via(const dt_spec *in, const dt_spec *used)
 {
     dti_form form = used->form;
     bool direct = true;
@@ -92,6 +94,12 @@ const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *used)
     return direct ? used : dti_spec_intern(used->mesh, &form);
 }
 
+const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *on, const dt_spec *used)
+{
+    bool elsewhere = on->layout != in->layout && in->layout->partial_count;
+    return elsewhere ? on : via(on, used);
+}
+
 /* "tp:R,*" for the mesh dims in a mask. */
 typedef struct broken { const dt_mesh *mesh; uint32_t dims; } broken;
 
@@ -101,6 +109,17 @@ static void put_whole(dti_pen *pen, const void *arg)
     for (int m = 0; m < b->mesh->dim_count; m++)
         if (b->dims >> m & 1) dti_put(pen, "%s:R,", b->mesh->dims[m].name);
     dti_put(pen, "*");
+}
+
+static bool give_results(dti_dispatch *d)
+{
+    dt_mesh *mesh = NULL;
+    for (int i = 0; i < d->n && !mesh; i++) mesh = d->in[i] ? d->in[i]->mesh : NULL;
+    for (int r = 0; r < d->result_count; r++) {
+        if (mesh && !dti_spec_on(d->result[r], mesh, &d->given[r])) return false;
+        if (!d->given[r]) d->given[r] = d->result[r];
+    }
+    return true;
 }
 
 /* What propagation needs is large and short-lived. */
@@ -121,7 +140,8 @@ static bool set_pulls(dt_context *ctx, dti_dispatch *d, const dt_index_map *map)
 static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                                   const dti_attributes *attributes, work *w)
 {
-    if (!dti_row_ask(ctx, op, in, n, attributes, &w->asking)) return NULL;
+    const dt_spec *on[DT_MAX_OPERANDS];
+    if (!dti_meshes_join(ctx, op, in, n, on) || !dti_row_ask(ctx, op, on, n, attributes, &w->asking)) return NULL;
     if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
     const dti_answer *answer = &w->propagation.answer[0];
     remembered *made = malloc(sizeof *made + 2 * attributes->bytes);
@@ -144,12 +164,12 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         d->via[i] = d->used[i] = answer->used[i];
         if (d->in[i] == d->used[i]) continue;
         d->moved |= UINT32_C(1) << i;
-        if ((d->via[i] = dti_dispatch_via(d->in[i], d->used[i]))) continue;
+        if ((d->via[i] = dti_dispatch_via(d->in[i], on[i], d->used[i]))) continue;
         dti_dispatch_release(d);
         return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    if (set_pulls(ctx, d, &w->asking.derived.map)) return d;
+    if (give_results(d) && dti_write_fits(ctx, d) && set_pulls(ctx, d, &w->asking.derived.map)) return d;
     dti_dispatch_release(d);
     return NULL;
 }
@@ -245,11 +265,17 @@ static void count_implied(dt_context *ctx, const dti_dispatch *d)
     (void)ctx;
 }
 
-static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
+bool dti_call_admit(dt_context *ctx, const dti_dispatch *d)
 {
     if (!d->moved) return true;
     if ((dti_scope_flags(ctx) & DT_SCOPE_STRICT) && refuse_moves(ctx, d)) return false;
     count_implied(ctx, d);
+    return true;
+}
+
+static bool move_operands(dt_context *ctx, const dti_dispatch *d, dt_tensor **x)
+{
+    if (!dti_call_admit(ctx, d)) return false;
     for (int i = 0; i < d->n; i++)
         if (d->moved >> i & 1 && (!(x[i] = dti_tensor_copy(x[i], d->via[i]))
                                   || !(x[i] = dti_tensor_copy(x[i], d->used[i])))) return false;
@@ -380,7 +406,8 @@ static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes
     if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
     if (!read_fill(ctx, d, attributes, &fill)) return false;
     if (d->pull[0]) return pull(d, fill, x, y);
-    for (int r = 0; r < d->result_count; r++)
+    for (int r = 0; r < d->op->writes; r++) y[r] = x[r]->storage ? dti_storage_retain(x[r]->storage) : NULL;
+    for (int r = d->op->writes; r < d->result_count; r++)
         if (!dti_part_new(d->result[r], &y[r])) return false;
     return ctx->dry || d->result[0]->mesh->rank < 0 || run_kernel(ctx, d, attributes, fill, x, y);
 }
@@ -422,12 +449,20 @@ static bool check_count(dt_context *ctx, const dti_dispatch *d, int count)
     return false;
 }
 
-/* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. */
-static bool make_results(dti_dispatch *d, dti_storage **y, dt_tensor **out)
+/* One tensor per result, kept ones among them; what of them nobody wants ends with the scope. What was written is the
+ * operand, in another handle where somebody wants one. */
+static bool make_results(dti_dispatch *d, dt_tensor *const *in, dti_storage **y, int wanted, dt_tensor **out)
 {
     bool made = true;
-    for (int r = 0; r < d->result_count; r++) {
-        out[r] = made ? dti_tensor_new(d->result[r], y[r]) : NULL;
+    for (int r = 0; r < d->op->writes; r++) {
+        dti_storage_release(y[r]);
+        y[r] = NULL;
+        dti_tensor_written(in[r]);
+        out[r] = r < wanted ? dti_tensor_share(in[r]) : NULL;
+        made &= r >= wanted || out[r];
+    }
+    for (int r = d->op->writes; r < d->result_count; r++) {
+        out[r] = made ? dti_tensor_new(d->given[r], y[r]) : NULL;
         if (!made) dti_storage_release(y[r]);
         if (out[r]) out[r]->origin = dti_origin_hold(&d->origin);
         y[r] = NULL;
@@ -437,38 +472,54 @@ static bool make_results(dti_dispatch *d, dti_storage **y, dt_tensor **out)
 }
 
 /* What is remembered for a call, its result placed as asked: "*" is what it would be without. */
-static dti_dispatch *find(dt_context *ctx, const dt_op *op, const dt_spec *const *specs, int n,
-                          dti_attributes *attributes, const char *placements)
+static dti_dispatch *find(dt_context *ctx, dti_calling *c, const dt_spec *const *specs)
 {
-    dti_dispatch *d = dti_dispatch_get(ctx, op, specs, n, attributes);
-    if (!d || !placements) return d;
-    attributes->asked = dt_spec_replace(d->result[0], placements);
-    return attributes->asked ? dti_dispatch_get(ctx, op, specs, n, attributes) : NULL;
+    dti_dispatch *d = dti_dispatch_get(ctx, c->op, specs, c->n, &c->attributes);
+    if (!d || !c->placements) return d;
+    c->attributes.asked = dt_spec_replace(d->given[0], c->placements);
+    return c->attributes.asked ? dti_dispatch_get(ctx, c->op, specs, c->n, &c->attributes) : NULL;
 }
+
+bool dti_call_begin(dt_context *ctx, dti_calling *c, const void *values)
+{
+    const dt_spec *specs[DT_MAX_OPERANDS];
+    dt_shape scalar = DT_SCALAR;
+    for (int i = 0; i < c->n; i++) {
+        c->x[i] = c->in[i];
+        specs[i] = c->in[i] ? c->in[i]->spec : NULL;
+    }
+    bool found = check_operands(ctx, c->op, c->in, c->n)
+        && dti_attributes_read(ctx, c->op, values, specs[0] ? &specs[0]->shape : &scalar, &c->attributes)
+        && (c->d = find(ctx, c, specs)) != NULL
+        && check_count(ctx, c->d, c->wanted) && (!c->op->writes || dti_write_ready(ctx, c->d, c->in));
+    if (found) dti_dispatch_hold(c->d);                                /* others are asked for before it ends      */
+    return found;
+}
+
+bool dti_call_compute(dt_context *ctx, dti_calling *c, dt_tensor **out)
+{
+    dti_storage *y[DT_MAX_RESULTS] = { NULL };
+    if (compute(ctx, c->d, &c->attributes, c->x, y))
+        return make_results(c->d, c->in, y, c->wanted, out)
+            && (c->op->writes || dti_op_record(ctx, c->d, &c->attributes, c->in, c->x, out));
+    for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
+    return false;
+}
+
+void dti_call_end(dti_calling *c) { dti_dispatch_release(c->d); }
 
 static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values,
                   const char *placements, int count, dt_tensor **out)
 {
-    const dt_spec *specs[DT_MAX_OPERANDS];
-    dt_tensor *x[DT_MAX_OPERANDS];
-    dti_storage *y[DT_MAX_RESULTS] = { NULL };
-    dti_attributes attributes;
-    dt_shape scalar = DT_SCALAR;
-    dti_dispatch *d = NULL;
-    for (int i = 0; i < n; i++) {
-        x[i] = in[i];
-        specs[i] = in[i] ? in[i]->spec : NULL;
-    }
-    bool found = check_operands(ctx, op, in, n)
-        && dti_attributes_read(ctx, op, values, specs[0] ? &specs[0]->shape : &scalar, &attributes)
-        && (d = find(ctx, op, specs, n, &attributes, placements)) != NULL;
-    if (!found) return false;
-    dti_dispatch_hold(d);                                              /* what it is made of are calls, too        */
-    bool done = check_count(ctx, d, count) && move_operands(ctx, d, x) && compute(ctx, d, &attributes, x, y);
-    if (done) done = make_results(d, y, out) && dti_op_record(ctx, d, &attributes, in, x, out);
-    else
-        for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
-    dti_dispatch_release(d);
+    dti_calling c; /* not set to zero: it is large */
+    c.op = op;
+    c.in = in;
+    c.n = n;
+    c.wanted = count;
+    c.placements = placements;
+    if (!dti_call_begin(ctx, &c, values)) return false;
+    bool done = move_operands(ctx, c.d, c.x) && dti_call_compute(ctx, &c, out);
+    dti_call_end(&c);
     return done;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "ops/meshes.h"
 #include "ops/pull.h"
 
 enum { MANY_RANKS = 1024 };            /* of more the busiest is not looked for                                    */
@@ -42,9 +43,9 @@ static int64_t busiest(const dti_way *way, int first, int end, int ranks)
     return most;
 }
 
-static void plan_operand(const dt_spec *given, const dt_spec *used, const dt_plan **plans)
+static void plan_operand(const dt_spec *given, const dt_spec *on, const dt_spec *used, const dt_plan **plans)
 {
-    const dt_spec *via = dti_dispatch_via(given, used);
+    const dt_spec *via = dti_dispatch_via(given, on, used);
     if (!via) return;
     plans[0] = dt_plan_create(given, via, DT_PLAN_TIME);
     if (via != used) plans[1] = dt_plan_create(via, used, DT_PLAN_TIME);
@@ -98,7 +99,8 @@ static bool plan_way(const dti_explanation *e, const dti_answer *answer, dti_way
     int ranks = dt_rank_count(ctx);
     *way = (dti_way){ .answer = answer };
     for (int i = 0; i < e->n; i++) {
-        if (e->given[i] && answer->used[i] != e->given[i]) plan_operand(e->given[i], answer->used[i], way->plans[i]);
+        if (e->given[i] && answer->used[i] != e->given[i])
+            plan_operand(e->given[i], e->on[i], answer->used[i], way->plans[i]);
         way->moved[i] = busiest(way, i, i + 1, ranks);
     }
     plan_results(e, answer, way);
@@ -144,7 +146,10 @@ bool dti_explain(dt_mesh *mesh, const dt_op *op, const dt_spec *const *given, in
     if (!dti_attributes_read(ctx, op, attributes, n && given[0] ? &given[0]->shape : &scalar, &out->attributes))
         return false;
     out->attributes.asked = asked;
-    return dti_row_ask(ctx, op, given, n, &out->attributes, &out->asking)
+    if (!dti_meshes_join(ctx, op, given, n, out->on)) return false;
+    for (int i = 0; i < n; i++)
+        if (out->on[i]) out->mesh = out->on[i]->mesh;
+    return dti_row_ask(ctx, op, out->on, n, &out->attributes, &out->asking)
         && dti_propagate(ctx, &out->asking.ask, 1, &out->taken)
         && dti_propagate(ctx, &out->asking.ask, DTI_MAX_ALTERNATIVES, &out->listed)
         && plan_way(out, &out->taken.answer[0], &out->way) && list_others(out);
@@ -167,7 +172,7 @@ static int factor_at(const dti_bound *bound, const dti_bound_dims *dims, int d, 
 /* How an operand was placed along mesh dim m. false: by a factor that no letter has. */
 static bool given_place(const dti_explanation *e, int i, int m, dti_place *place)
 {
-    const dti_form *form = &e->given[i]->form;
+    const dti_form *form = &e->on[i]->form;
     int f = dti_form_split_by(form, m), d = 0;
     int64_t before = 1;
     dti_bound_dims dims;

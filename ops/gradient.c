@@ -10,6 +10,7 @@
 #include <dtensor/ops.h>
 
 #include "core/shape.h"
+#include "ops/meshes.h"
 
 typedef struct op_state {
     dti_dispatch *dispatch;
@@ -77,6 +78,14 @@ static dt_tensor *unstretched(dt_tensor *grad, const dt_shape *shape)
     return grad && single.n ? dt_sum(grad, single, true) : grad;
 }
 
+/* The same on another view of its ranks; as it is, where that has no such placement. */
+static dt_tensor *on_mesh(dt_tensor *grad, dt_mesh *mesh)
+{
+    const dt_spec *spec;
+    if (!dti_spec_on(grad->spec, mesh, &spec)) return NULL;
+    return spec && spec != grad->spec ? dti_tensor_to(grad, spec) : grad;
+}
+
 static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
 {
     const dt_spec *in = d->in[i];
@@ -86,6 +95,7 @@ static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
                  dti_rule_name(d->rule, i), g->spec->text);
         return false;
     }
+    g = g ? on_mesh(g, in->mesh) : NULL;
     *grad = g ? dti_gradient_through(g, in, d->used[i], 0) : NULL;
     return *grad != NULL;
 }

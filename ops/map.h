@@ -10,7 +10,7 @@
 /* Of x, y, z: the elements of the operands; of a, b: the attributes' numbers. */
 typedef enum dti_map {
     DTI_MAP_ADD, DTI_MAP_SUB, DTI_MAP_MUL, DTI_MAP_NEG, DTI_MAP_ABS, DTI_MAP_RELU, DTI_MAP_ADD_NUMBER,
-    DTI_MAP_SUB_NUMBER, DTI_MAP_MUL_NUMBER, DTI_MAP_CLAMP, DTI_MAP_WHERE, DTI_MAP_FILL,
+    DTI_MAP_SUB_NUMBER, DTI_MAP_MUL_NUMBER, DTI_MAP_AXPBY, DTI_MAP_CLAMP, DTI_MAP_WHERE, DTI_MAP_FILL,
     DTI_MAP_NOT, DTI_MAP_EQ, DTI_MAP_NE, DTI_MAP_LT, DTI_MAP_LE, DTI_MAP_GT, DTI_MAP_GE,
     DTI_MAP_INTEGERS,              /* from here on floats alone                                                    */
     DTI_MAP_DIV = DTI_MAP_INTEGERS, DTI_MAP_DIV_NUMBER, DTI_MAP_SQRT,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/pen.h"
 #include "mesh/topology.h"
 #include "redistribute/price.h"
 
@@ -303,6 +304,26 @@ static bool take_asked(const search *s, int m, candidates *c)
     return dti_partial_decide(s->rule, &s->out->bound, &c->strategy[0], NULL);
 }
 
+/* Does an operand that is written stay as it is, and come out so? */
+static bool keeps_written(const search *s, int m, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->ask->writes; i++) {
+        dti_place given = s->given[i][m];
+        if (!is_present(s, i)) continue;
+        if (!same_place(given, strategy->operand[i]) || !same_place(given, strategy->result[i])) return false;
+        if ((strategy->lift | strategy->rescale) >> i & 1) return false;
+    }
+    return true;
+}
+
+static void leave_out_moved(const search *s, int m, candidates *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->count; i++)
+        if (keeps_written(s, m, &c->strategy[i])) c->strategy[n++] = c->strategy[i];
+    c->count = n;
+}
+
 static void find_candidates(search *s, int m)
 {
     uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
@@ -315,6 +336,7 @@ static void find_candidates(search *s, int m)
     candidates *c = &s->dim[m];
     if (whole && take_asked(s, m, c)) c->count = 1;
     else c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : MAX_STRATEGIES);
+    if (s->ask->writes) leave_out_moved(s, m, c);
     free_first(s, m, c);
 }
 
@@ -700,12 +722,44 @@ static bool make_answer(search *s, int i)
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 
+/* Only operands that have to stay leave no strategy. */
+static bool refuse_written(const search *s, int m)
+{
+    char text[640];
+    dti_pen pen = { text, sizeof text, 0 };
+    for (int i = 0; i < s->ask->writes; i++)
+        dti_put(&pen, "%s%s %s", i ? ", " : "", dti_rule_name(s->rule, i), s->ask->operand[i]->text);
+    dti_fail(s->ctx, DT_ERR_PLACEMENT,
+             "%s: writes %s, which cannot stay so along %s: expected R, a split of what the result has, or P where the "
+             "value is linear", dti_rule_op(s->rule), text, s->mesh->dims[m].name);
+    return false;
+}
+
+/* Results that are operands have their shapes. */
+static bool check_written(const search *s)
+{
+    for (int i = 0; i < s->ask->writes; i++) {
+        const dt_spec *spec = s->ask->operand[i];
+        dt_shape shape = dti_bound_shape(s->rule, &s->out->bound, i);
+        bool same = spec && spec->shape.n == shape.n;
+        for (int d = 0; same && d < shape.n; d++) same = spec->shape.dim[d] == shape.dim[d];
+        if (same) continue;
+        dti_fail(s->ctx, DT_ERR_SHAPE, "%s: writes %s %s, and the result has another shape; expected operands that "
+                 "broadcast to it", dti_rule_op(s->rule), dti_rule_name(s->rule, i), spec ? spec->text : "(absent)");
+        return false;
+    }
+    return true;
+}
+
 static bool search_all(search *s)
 {
     for (int i = 0; i < s->rule->operand_count; i++)
         if (is_present(s, i)) place_operand(s, i);
     if (!price_dims(s) || !count_touched(s)) return false;
-    for (int m = 0; m < s->mesh->dim_count; m++) find_candidates(s, m);
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        find_candidates(s, m);
+        if (s->dim[m].count == 0) return refuse_written(s, m);
+    }
     if (s->wanted == 1) try_all(s, true);
     if (s->best_count == 0) try_all(s, false); /* or a letter would be split whole here, by a factor there         */
     if (s->best_count == 0) {
@@ -787,6 +841,23 @@ static bool settle_clashes(search *s)
     return found;
 }
 
+/* The first operand that is written and clashes; -1: none. */
+static int written_clash(const search *s)
+{
+    uint32_t clash = clashing(&s->out->bound);
+    for (int i = 0; i < s->ask->writes; i++)
+        if (clash >> i & 1) return i;
+    return -1;
+}
+
+/* What is written does not move: where it clashes the others are unsplit. */
+static bool search_bound(search *s)
+{
+    int kept = written_clash(s);
+    dti_bound bound = s->out->bound;
+    return kept < 0 ? search_all(s) && settle_clashes(s) : keep_one(s, &bound, clashing(&bound), kept);
+}
+
 bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)
 {
     search *s = malloc(sizeof *s);
@@ -798,7 +869,7 @@ bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagat
     s->rule = ask->rule;
     s->out = out;
     s->wanted = wanted;
-    bool found = find_mesh(s) && bind(s, NULL) && search_all(s) && settle_clashes(s);
+    bool found = find_mesh(s) && bind(s, NULL) && check_written(s) && search_bound(s);
     free(s);
     return found;
 }

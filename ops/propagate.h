@@ -17,6 +17,7 @@
  * is split; behind them those that split an operand there, the rest in the mesh's order.
  * Where operands are cut in ways that have no refinement (bind.h, clash), all are taken as one factor there, or one as
  * it is and the others unsplit, whatever costs least.
+ * Operands that are written stay as they are: strategies that move them, or take them otherwise, are left out.
  * Where two letters are one dim of an operand, (n d), a mesh dim that splits the dim splits n if its pieces are equal:
  * the cuts are the same. Kinds of P that do not mix are not made in one result. */
 #ifndef DTI_OPS_PROPAGATE_H
@@ -31,6 +32,7 @@ typedef struct dti_ask {
     const dt_spec *operand[DTI_MAX_OPERANDS]; /* all on one mesh; NULL: absent                                     */
     dt_dtype result[DTI_MAX_RESULTS];  /* DT_DTYPE_DEFAULT: that of the first operand                              */
     const dt_spec *asked;              /* new letters of the first result are split as here, where all are R; or NULL */
+    int writes;                        /* so many of the first operands stay as they are, and are the results      */
     const dt_shape *batch;             /* as in dti_rule_call                                                      */
     const dti_letter_size *sizes;
     int size_count;

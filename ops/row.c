@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/number.h"
 #include "core/pen.h"
+#include "ops/meshes.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
@@ -284,6 +285,10 @@ static bool match_dtypes(dt_context *ctx, const dt_op *op, const dt_spec *const 
     dt_dtype alike = common < 0 ? DT_F32 : (dt_dtype)in[common]->form.dtype;
     for (int r = 0; r < rule->result_count; r++) {
         char letter = arrow ? letter_at(arrow + 2, arrow + strlen(arrow), r) : 't';
+        if (r < out->ask.writes) {
+            out->ask.result[r] = in[r] ? (dt_dtype)in[r]->form.dtype : alike;
+            continue;
+        }
         out->ask.result[r] = result_dtype(op, attributes, letter, alike);
         if (out->ask.result[r] > DT_DTYPE_DEFAULT && out->ask.result[r] < DT_DTYPE_COUNT) continue;
         dti_fail(ctx, DT_ERR_DTYPE, "%s: %d is no dtype", op->head, (int)out->ask.result[r]);
@@ -368,11 +373,27 @@ static void count_flops(const dt_op *op, const dt_spec *const *in, int n, const 
     if (op->flops && may_fit(&out->rule, in, n)) out->ask.flops = op->flops(attributes->values, shapes, n);
 }
 
+/* What is asked for on the operands' mesh; on another view of its ranks if that can be said (NULL: it cannot). */
+static bool ask_placed(const dt_spec *const *in, int n, const dt_spec *asked, const dt_spec **out)
+{
+    *out = NULL;
+    for (int i = 0; i < n && asked; i++)
+        if (in[i]) return dti_spec_on(asked, in[i]->mesh, out);
+    return true;
+}
+
 bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dti_attributes *attributes,
                  dti_asking *out)
 {
-    out->ask = (dti_ask){ .rule = &out->rule, .asked = attributes->asked };
+    out->ask = (dti_ask){ .rule = &out->rule, .writes = op->writes };
+    if (!ask_placed(in, n, attributes->asked, &out->ask.asked)) return false;
     if (!derive(ctx, op, in, n, attributes, &out->derived) || !parse(ctx, op, n, out)) return false;
+    if (op->writes && (op->decompose || out->derived.map.part_count))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: writes operands, expected a kernel alone, no decomposition or index map",
+                        op->head), false;
+    if (op->writes < 0 || op->writes > n || op->writes > dti_rule_results(&out->rule))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: writes %d operands, expected at most its %d results", op->head,
+                        op->writes, dti_rule_results(&out->rule)), false;
     for (int i = 0; i < n; i++) out->ask.operand[i] = in[i];
     if (!match_dtypes(ctx, op, in, attributes, out)) return false;
     for (int i = 0; i < out->derived.size_count; i++)

@@ -7,8 +7,8 @@
 
 static const dt_op *const *const tables[] = {
     dti_ops_elementwise, dti_ops_reduce, dti_ops_matmul, dti_ops_einsum, dti_ops_normalize, dti_ops_index,
-    dti_ops_view, dti_ops_move, dti_ops_triangle, dti_ops_fill, dti_ops_random, dti_ops_order, dti_ops_attention,
-    dti_ops_cross_entropy, dti_ops_derivatives, dti_ops_parts,
+    dti_ops_view, dti_ops_move, dti_ops_triangle, dti_ops_fill, dti_ops_into, dti_ops_list, dti_ops_random,
+    dti_ops_order, dti_ops_attention, dti_ops_cross_entropy, dti_ops_derivatives, dti_ops_parts,
 };
 
 int dt_op_count(void)

@@ -559,29 +559,60 @@ void dti_program_free(dti_program *program)
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
 
-static void count_call(dt_mesh *mesh, uint32_t dims, dt_comm_kind kind, int64_t bytes)
+/* What is counted as one call, along the dims of a mesh. */
+typedef struct counted { dt_mesh *mesh; uint32_t dims; dt_comm_kind kind; int stage; } counted;
+
+static bool is_first(const counted *before, int n, const counted *call)
 {
-    dt_counters *counters = dti_mesh_counting(mesh);
-    for (int d = 0; counters && d <= mesh->dim_count; d++) {
-        if (d < mesh->dim_count && !(dims >> d & 1)) continue;
-        counters[d].calls[kind]++;                                 /* the last one stands for all dims             */
-        counters[d].bytes[kind] += bytes;
+    for (int i = 0; i < n; i++)
+        if (before[i].mesh == call->mesh && before[i].dims == call->dims && before[i].kind == call->kind
+            && before[i].stage == call->stage) return false;
+    return true;
+}
+
+static void count_call(const counted *call, bool first, int64_t bytes)
+{
+    dt_counters *counters = dti_mesh_counting(call->mesh);
+    for (int d = 0; counters && d <= call->mesh->dim_count; d++) {
+        if (d < call->mesh->dim_count && !(call->dims >> d & 1)) continue;
+        counters[d].calls[call->kind] += first;                    /* the last one stands for all dims             */
+        counters[d].bytes[call->kind] += bytes;
     }
 }
 
-void dti_plan_count(dt_plan *plan)
+static int64_t bytes_of(const dt_plan *plan, const dti_frame *frame, const dti_shown *behind)
 {
-    dt_context *ctx = plan->target->mesh->ctx;
-    if (!dti_plan_name(plan)) return;
+    int64_t bytes = 0;
+    for (int s = behind->first; s < behind->first + behind->count; s++)
+        bytes += plan->program ? plan->program->actions[s].received
+                               : dti_step_received(frame, &plan->steps[s], NULL, plan->target->mesh->ctx->rank);
+    return bytes;
+}
+
+static void count_plan(const dt_plan *plan, counted *before, int *n)
+{
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     for (int i = 0; i < plan->shown_count; i++) {
         const dti_shown *behind = &plan->behind[i];
-        int64_t bytes = 0;
-        if (plan->shown[i].kind == DT_COMM_LOCAL) continue;
-        for (int s = behind->first; s < behind->first + behind->count; s++)
-            bytes += plan->program ? plan->program->actions[s].received
-                                   : dti_step_received(&frame, &plan->steps[s], NULL, ctx->rank);
-        count_call(behind->mesh, behind->dims, plan->shown[i].kind, bytes);
+        counted call = { behind->mesh, behind->dims, plan->shown[i].kind, plan->steps[behind->first].stage };
+        if (call.kind == DT_COMM_LOCAL) continue;
+        bool first = is_first(before, *n, &call);
+        count_call(&call, first, bytes_of(plan, &frame, behind));
+        if (first) before[(*n)++] = call;
     }
+}
+
+void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n)
+{
+    counted few[DTI_MAX_STEPS], *before = few;
+    int room = 0, count = 0;
+    for (int i = 0; i < n; i++) {
+        if (!dti_plan_name(plans[i])) return;
+        room += plans[i]->shown_count;
+    }
+    size_t bytes = (size_t)room * sizeof *before;
+    if (room > DTI_MAX_STEPS && !(before = dti_context_borrow(ctx, bytes))) return;
+    for (int i = 0; i < n; i++) count_plan(plans[i], before, &count);
+    if (before != few) dti_context_give(ctx, before, bytes);
 }

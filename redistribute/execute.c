@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The executor: the only place that both moves and computes. Stage by stage it starts every exchange, makes the copies
- * that need none, and completes them. What lies between source and target lives in buffers of its own until it is
- * read. */
+ * that need none, and completes them; of several plans all at once. What lies between source and target lives in
+ * buffers of its own until it is read. */
 #include "redistribute/execute.h"
 
 #include <string.h>
@@ -13,6 +13,8 @@ struct dti_running {
     dt_plan *plan;
     dt_context *ctx;
     int started;                   /* steps that were, all of one stage behind the other                           */
+    int finished;                  /* of several plans: how many of them were finished                             */
+    bool counted;                  /* with others                                                                  */
     dti_storage *target;
     dti_storage **sources;         /* one, or one per part; as they travel                                         */
     int source_count;
@@ -44,12 +46,7 @@ static void copy_all(const dti_copies *copies, const dti_storage *source, dti_st
 
 static size_t list_bytes(int n) { return (size_t)n * sizeof(dti_storage *); }
 
-static dti_storage **list_new(dt_context *ctx, int n)
-{
-    dti_storage **list = dti_context_borrow(ctx, list_bytes(n));
-    if (list) memset(list, 0, list_bytes(n));
-    return list;
-}
+static dti_storage **list_new(dt_context *ctx, int n) { return dti_context_borrow_zeros(ctx, list_bytes(n)); }
 
 static void running_free(dti_running *r)
 {
@@ -152,7 +149,77 @@ static bool scales_result(const dt_plan *plan)
     return !sums && (plan->multiply != 1 || plan->divide != 1);
 }
 
-static bool start_step(dti_running *r, int i)
+/* Exchanges to be started: at once, or, of several plans, those of one group and kind together. */
+typedef struct pending { dti_group *group; bool all_reduces, begun; dti_exchange exchange; } pending;
+typedef struct batch { dt_context *ctx; pending *at; int n, room; } batch;
+
+static void batch_free(batch *b) { dti_context_give(b->ctx, b->at, (size_t)b->room * sizeof *b->at); }
+
+static bool grow(batch *b)
+{
+    batch larger = { b->ctx, NULL, b->n, b->room ? 2 * b->room : 16 };
+    larger.at = dti_context_borrow(b->ctx, (size_t)larger.room * sizeof *b->at);
+    if (!larger.at) return false;
+    if (b->n) memcpy(larger.at, b->at, (size_t)b->n * sizeof *b->at);
+    batch_free(b);
+    *b = larger;
+    return true;
+}
+
+static bool put_off(batch *b, dti_group *group, bool all_reduces, const dti_exchange *exchange)
+{
+    if (b->n == b->room && !grow(b)) return false;
+    b->at[b->n++] = (pending){ group, all_reduces, false, *exchange };
+    return true;
+}
+
+static bool start_now(dti_group *group, bool all_reduces, const dti_exchange *exchange)
+{
+    const dti_comm_ops *ops = group->comm->ops;
+    return (all_reduces ? ops->all_reduce : ops->start)(group, exchange) == DT_OK;
+}
+
+/* Those that go with one, in order; the first's hash is that of all. */
+static int gather_alike(batch *b, int first, dti_exchange *list)
+{
+    int n = 0;
+    uint64_t hash = 0;
+    for (int i = first; i < b->n; i++) {
+        pending *p = &b->at[i];
+        if (p->begun || p->group != b->at[first].group || p->all_reduces != b->at[first].all_reduces) continue;
+        p->begun = true;
+        hash = dti_hash_mix(hash, p->exchange.call.hash);
+        list[n++] = p->exchange;
+    }
+    if (n > 1) list[0].call.hash = hash;
+    return n;
+}
+
+static bool start_alike(const pending *p, const dti_exchange *list, int n)
+{
+    const dti_comm_ops *ops = p->group->comm->ops;
+    if (n > 1 && ops->start_list) return ops->start_list(p->group, list, n, p->all_reduces) == DT_OK;
+    for (int i = 0; i < n; i++)
+        if (!start_now(p->group, p->all_reduces, &list[i])) return false;
+    return true;
+}
+
+/* Members of a group have the same steps in it, so the same lists, in the same order. */
+static bool start_batch(batch *b)
+{
+    size_t bytes = (size_t)b->n * sizeof(dti_exchange);
+    dti_exchange *list = dti_context_borrow(b->ctx, bytes);
+    bool started = list != NULL;
+    for (int i = 0; i < b->n && started; i++) {
+        int n = b->at[i].begun ? 0 : gather_alike(b, i, list);
+        started = start_alike(&b->at[i], list, n);
+    }
+    dti_context_give(b->ctx, list, bytes);
+    b->n = 0;
+    return started;
+}
+
+static bool start_step(dti_running *r, int i, batch *together)
 {
     const dti_action *action = &r->plan->program->actions[i];
     const dti_step *step = action->step;
@@ -171,8 +238,8 @@ static bool start_step(dti_running *r, int i)
         .multiply = r->plan->multiply, .divide = scales(r->plan, i) ? r->plan->divide : 0,
         .result = action->all_reduces ? target : NULL,
     };
-    const dti_comm_ops *ops = action->group->comm->ops;
-    return (action->all_reduces ? ops->all_reduce : ops->start)(action->group, &exchange) == DT_OK;
+    if (together) return put_off(together, action->group, action->all_reduces, &exchange);
+    return start_now(action->group, action->all_reduces, &exchange);
 }
 
 static bool finish_step(dti_running *r, int i)
@@ -185,11 +252,11 @@ static bool finish_step(dti_running *r, int i)
 }
 
 /* Start all steps of the next stage. */
-static bool start_stage(dti_running *r)
+static bool start_stage(dti_running *r, batch *together)
 {
     int first = r->started, n = dti_stage_steps(r->plan, first);
     while (r->started < first + n)
-        if (!start_step(r, r->started++)) return false;
+        if (!start_step(r, r->started++, together)) return false;
     return true;
 }
 
@@ -204,7 +271,7 @@ static bool finish_stage(dti_running *r)
 
 /* ---- front door -------------------------------------------------------------------------------------------------- */
 
-static bool begin(dti_running *r, dti_storage *const *sources, double fill)
+static bool begin(dti_running *r, dti_storage *const *sources, double fill, batch *together)
 {
     dt_plan *plan = r->plan;
     if (!plan->program) plan->program = dti_program_new(plan);
@@ -214,18 +281,23 @@ static bool begin(dti_running *r, dti_storage *const *sources, double fill)
     r->between = list_new(r->ctx, plan->step_count);
     if (!r->sources || !r->between || !take_sources(r, sources)) return false;
     if (plan->step_count == 0) return true;
-    return make_target(r, fill) && start_stage(r);
+    return make_target(r, fill) && start_stage(r, together);
 }
 
-dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources, double fill)
+static dti_running *start(const dt_plan *plan, dti_storage *const *sources, double fill, batch *together)
 {
     dt_context *ctx = plan->target->mesh->ctx;
     dti_running *r = dti_context_borrow(ctx, sizeof *r);
     if (!r) return NULL;
     *r = (dti_running){ .plan = (dt_plan *)(uintptr_t)plan, .ctx = ctx };
-    if (begin(r, sources, fill)) return r;
+    if (begin(r, sources, fill, together)) return r;
     running_free(r);
     return NULL;
+}
+
+dti_running *dti_plan_start(const dt_plan *plan, dti_storage *const *sources, double fill)
+{
+    return start(plan, sources, fill, NULL);
 }
 
 /* In the target's dtype. */
@@ -244,9 +316,91 @@ dti_storage *dti_plan_finish(dti_running *r)
 {
     dti_storage *result = NULL;
     bool going = r->plan->step_count == 0 || finish_stage(r);
-    while (going && r->started < r->plan->step_count) going = start_stage(r) && finish_stage(r);
+    while (going && r->started < r->plan->step_count) going = start_stage(r, NULL) && finish_stage(r);
     if (going) result = finished(r);
-    if (result) dti_plan_count(r->plan);
+    if (result && !r->counted) dti_plans_count(r->ctx, &r->plan, 1);
     running_free(r);
     return result;
+}
+
+/* ---- several at once --------------------------------------------------------------------------------------------- */
+
+static void give_up(dti_moving *moving, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (moving[i].running) running_free(moving[i].running);
+        dti_storage_release(moving[i].result);
+        moving[i].running = NULL;
+        moving[i].result = NULL;
+    }
+}
+
+static bool count_all(dt_context *ctx, dti_moving *moving, int n)
+{
+    size_t bytes = (size_t)n * sizeof(dt_plan *);
+    dt_plan **plans = dti_context_borrow(ctx, bytes);
+    if (!plans) return false;
+    for (int i = 0; i < n; i++) {
+        plans[i] = moving[i].running->plan;
+        moving[i].running->counted = true;
+    }
+    dti_plans_count(ctx, plans, n);
+    dti_context_give(ctx, plans, bytes);
+    return !dti_failed(ctx);
+}
+
+bool dti_plans_start(dt_context *ctx, dti_moving *moving, int n)
+{
+    batch together = { .ctx = ctx };
+    bool started = true;
+    for (int i = 0; i < n; i++) moving[i].running = NULL, moving[i].result = NULL;
+    for (int i = 0; i < n && started; i++) {
+        moving[i].running = start(moving[i].plan, moving[i].sources, 0, &together);
+        started = moving[i].running != NULL;
+    }
+    started = started && start_batch(&together) && count_all(ctx, moving, n);
+    batch_free(&together);
+    if (!started) give_up(moving, n);
+    return started;
+}
+
+static bool is_under_way(const dti_running *r) { return r->started < r->plan->step_count; }
+
+/* The next stage of all that have one. */
+static bool start_stages(dti_moving *moving, int n, batch *together, bool *any)
+{
+    *any = false;
+    for (int i = 0; i < n; i++) {
+        if (!is_under_way(moving[i].running)) continue;
+        *any = true;
+        if (!start_stage(moving[i].running, together)) return false;
+    }
+    return !*any || start_batch(together);
+}
+
+/* The stages that were started; of a plan without steps there are none. */
+static bool finish_stages(dti_moving *moving, int n)
+{
+    for (int i = 0; i < n; i++) {
+        dti_running *r = moving[i].running;
+        if (r->finished == r->started) continue;
+        if (!finish_stage(r)) return false;
+        r->finished = r->started;
+    }
+    return true;
+}
+
+bool dti_plans_finish(dt_context *ctx, dti_moving *moving, int n)
+{
+    batch together = { .ctx = ctx };
+    bool any = n > 0, going = true;
+    while (any && going) going = finish_stages(moving, n) && start_stages(moving, n, &together, &any);
+    for (int i = 0; i < n && going; i++) going = (moving[i].result = finished(moving[i].running)) != NULL;
+    for (int i = 0; i < n && going; i++) {
+        running_free(moving[i].running);
+        moving[i].running = NULL;
+    }
+    batch_free(&together);
+    if (!going) give_up(moving, n);
+    return going;
 }

@@ -26,6 +26,9 @@
  *           s what sums of the operands' dtype are made in, f32 for bf16 and f16, i64 for small integers; w is f64.
  *           NULL: t for all.
  *
+ * In place    the first operands may be written: result i is operand i then, of one memory, on the spec that it has.
+ *           The others are redistributed to fit it. What such a row writes is not recorded.
+ *
  * A row lives as long as the contexts that use it. */
 #ifndef DTENSOR_OP_H
 #define DTENSOR_OP_H
@@ -60,7 +63,7 @@ typedef struct dt_part {           /* a tensor as a kernel sees it              
     int rank;                      /* in the spec's mesh: dt_spec_boxes(spec, rank) are the elements held          */
     dt_dtype dtype;
     dt_shape shape;                /* of this rank's part                                                          */
-    void *data;                    /* row-major; NULL: empty. Operands are only read                               */
+    void *data;                    /* row-major; NULL: empty. Operands are only read, but those that are results   */
 } dt_part;
 
 typedef struct dt_call {
@@ -160,12 +163,15 @@ struct dt_op {
     dt_decompose_fn decompose;     /* NULL: letters with "!" are not split                                         */
     dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
+    int writes;                    /* the first so many results are the first operands, written in place           */
 };
 
-/* The op's first result: a new tensor. Absent operands are NULL. Operands are redistributed where the rule cannot take
- * them as they are; in a strict scope (DT_SCOPE_STRICT) that is DT_ERR_PLACEMENT, with what would do. Collective over
- * the operands' mesh. NULL and the error: DT_ERR_ARG a required operand or an attribute; DT_ERR_SHAPE dims that the
- * rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT; what the kernel says. */
+/* The op's first result: a new tensor, or, of a row that writes, the operand. Absent operands are NULL. Operands are
+ * redistributed where the rule cannot take them as they are; in a strict scope (DT_SCOPE_STRICT) that is
+ * DT_ERR_PLACEMENT, with what would do. They may lie on views of the same ranks; then results lie on the first's mesh,
+ * its dims split where need be. Collective over these ranks. NULL and the error: DT_ERR_ARG a required operand or an
+ * attribute; DT_ERR_SHAPE dims that the rule does not take; DT_ERR_DTYPE; DT_ERR_PLACEMENT, other ranks too; what the
+ * kernel says. Of a row that writes, too, DT_ERR_STATE and DT_ERR_PLACEMENT: see "in place" in ops.h. */
 DT_API dt_tensor *dt_apply(const dt_op *op, dt_tensor *const *in, int n, const void *attributes);
 /* The same with all results: result[0 .. count - 1], those not wanted left out from the end. */
 DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
@@ -175,6 +181,13 @@ DT_API dt_status dt_apply_all(const dt_op *op, dt_tensor *const *in, int n, cons
  * has (one_hot's last, expand's new ones) are made as they are to lie, and never whole. Collective. */
 DT_API dt_tensor *dt_apply_placed(const dt_op *op, dt_tensor *const *in, int n, const void *attributes,
                                   const char *placements);
+
+/* The row on count lists of n operands, one list behind the other in `in`: count calls, whose operands are
+ * redistributed together, as dt_redistribute_list does. result: the first result of each, NULL: none is wanted. What
+ * one of the calls writes is no operand of another, DT_ERR_ARG. All is checked before anything is done. Collective over
+ * all meshes. */
+DT_API dt_status dt_apply_list(const dt_op *op, dt_tensor *const *in, int n, int count, const void *attributes,
+                               dt_tensor **result);
 
 /* The library's own rows: how many there are, one of them, and one by name (NULL: none). Local. */
 DT_API int dt_op_count(void);

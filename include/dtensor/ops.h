@@ -2,7 +2,7 @@
  *
  * One declaration per row of the op table. dt_<op>(operands, attributes); a number instead of the last operand:
  * dt_<op>_scalar; an optional operand: NULL; more than three attributes: dt_<op>_params. A result is always a new
- * tensor. */
+ * tensor; dt_<op>_into writes its first operands instead. */
 #ifndef DTENSOR_OPS_H
 #define DTENSOR_OPS_H
 
@@ -254,11 +254,47 @@ DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const d
  * of v or above, on every rank that has it; smoothing that is not in [0, 1]; DT_ERR_SHAPE: dims that do not fit;
  * DT_ERR_DTYPE. */
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
+/* ---- in place ---------------------------------------------------------------------------------------------------- *
+ * The first operands are written where they lie, the others redistributed to fit them. Tensors are values, so what is
+ * written has one owner: all handles of a tensor (dt_tensor_hold) are it; what else shares its elements, as a dt_detach
+ * or a redistribution that moved nothing, is another tensor. A gradient (dt_grad) that shares its elements gets some of
+ * its own. Redistributed copies kept of the value end. Writes are not recorded. DT_ERR_STATE: another tensor or work
+ * not waited for shares what is to be written; the tape still needs it; it was made of leaves; an operand has a
+ * gradient, and this is no DT_SCOPE_NO_GRAD scope. DT_ERR_PLACEMENT: what is written is P, where the value is not
+ * linear in it. DT_ERR_ARG: it is two of the operands. DT_ERR_SHAPE; DT_ERR_DTYPE. Collective.                       */
 
-/* ---- not in this version: declared, and not to be linked with ---------------------------------------------------- */
+typedef struct dt_adamw_into_params {
+    double lr, weight_decay;
+    double beta1, beta2, eps;                                        /* 0: 0.9, 0.999, 1e-8                        */
+    int64_t step;                                                    /* from 1; 0: 1                               */
+} dt_adamw_into_params;
 
-/* The in-place write; refused while the tape needs x. */
+/* x takes the elements of values, which may lie on another mesh and be P, of one shape, in any dtype: they are
+ * redistributed to x's spec, P too, and converted as dt_cast does. That is no implied redistribution. */
 DT_API dt_status dt_copy_into(dt_tensor *x, dt_tensor *values);
+/* x becomes a x + b y, x y: of one dtype; y broadcasts. x may be P(sum) or P(avg), in dt_mul_into if y is not. */
+DT_API dt_status dt_axpby_into(dt_tensor *x, dt_tensor *y, double a, double b);
+DT_API dt_status dt_mul_into(dt_tensor *x, dt_tensor *y);
+/* One step of AdamW: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = (1 - lr weight_decay) w - lr m' /
+ * (sqrt(v') + eps), m' and v' divided by 1 - beta^step. Floats of one shape, each of any dtype; computed in f64 where
+ * one of them is, else in f32. w, m and v placed alike, none P; g is summed and redistributed to them. */
+DT_API dt_status dt_adamw_into(dt_tensor *w, dt_tensor *m, dt_tensor *v, dt_tensor *g,
+                               const dt_adamw_into_params *params);
+
+/* The same on lists of n, of which one call is made each, and what is redistributed goes together (dt_apply_list). What
+ * one call writes is no operand of another. y of the second is one for all. */
+DT_API dt_status dt_copy_into_list(dt_tensor *const *x, dt_tensor *const *values, int n);
+DT_API dt_status dt_axpby_into_list(dt_tensor *const *x, dt_tensor *const *y, int n, double a, double b);
+DT_API dt_status dt_mul_into_list(dt_tensor *const *x, int n, dt_tensor *y);
+DT_API dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt_tensor *const *v, dt_tensor *const *g,
+                                    int n, const dt_adamw_into_params *params);
+
+/* ---- over lists -------------------------------------------------------------------------------------------------- */
+
+/* The root of the sum of all squares of n tensors of floats, wherever each lies: what is P is summed, all together; the
+ * squares are summed in f64 where they are, then once. A scalar, R on the first's mesh, in f64 if the first
+ * is, else in f32. NULL and the error as of an op. Collective over all meshes. */
+DT_API dt_tensor *dt_norm_list(dt_tensor *const *x, int n);
 
 DT_END_DECLS
 

@@ -46,6 +46,11 @@ DT_API void dt_tensor_hold(dt_tensor **slot, dt_tensor *x);
 DT_API dt_tensor *dt_redistribute(dt_tensor *x, const char *placements);
 DT_API dt_tensor *dt_redistribute_to(dt_tensor *x, dt_mesh *mesh, const char *placements);
 DT_API dt_work *dt_redistribute_start(dt_tensor *x, const char *placements);
+/* The same of several tensors, which may lie on different meshes of one context; placements of each. What is of one
+ * kind and goes along the same ranks goes together: one call of the counters, one message between two ranks, one wait.
+ * Of what was started together each is waited for by itself. result, work: n of them. Collective over all. */
+DT_API dt_status dt_redistribute_list(dt_tensor *const *x, int n, const char *const *placements, dt_tensor **result);
+DT_API dt_status dt_redistribute_start_list(dt_tensor *const *x, int n, const char *const *placements, dt_work **work);
 DT_API dt_tensor *dt_work_wait(dt_work *work);                       /* the result; once, then DT_ERR_STATE        */
 
 DT_END_DECLS

@@ -6,17 +6,15 @@
 #include "core/number.h"
 #include "core/shape.h"
 
-typedef struct walk { dt_context *ctx; dti_node *first, *last; } walk; /* those that are still to be asked         */
-
 /* ---- which nodes ------------------------------------------------------------------------------------------------- */
 
-static void append(walk *w, dti_node *node)
+static void append(dti_walk *w, dti_node *node)
 {
     if (node->listed) return;
     node->listed = true;
     node->references++;
     node->next = NULL;
-    *(w->first ? &w->last->next : &w->first) = node;
+    *(w->found ? &w->last->next : &w->found) = node;
     w->last = node;
 }
 
@@ -45,27 +43,44 @@ static dti_node *sort(dti_node *list, int n, dti_node **rest)
     return merge(a, sort(list, n - n / 2, rest));
 }
 
-/* All that the first reaches, the last made first. Of a backward within another, which a hook or a recomputed function
- * may begin, without what the outer one has still to pass. */
-static void collect(walk *w, dti_node *first)
+/* The walk that passes a node: this one, or one that it is within. */
+static dti_walk *walk_of(dti_walk *w, const dti_node *node)
 {
-    dti_node *rest;
-    int n = 0;
-    append(w, first);
-    for (dti_node *node = w->first; node; node = node->next, n++)
-        for (int k = 0; k < node->in_count; k++)
-            if (node->in[k].node) append(w, node->in[k].node);
-    if (n) w->first = sort(w->first, n, &rest);
+    while (w->outer && node->number < w->first) w = w->outer;
+    return w;
 }
 
-static bool check_unspent(const walk *w)
+static bool check_unspent(const dti_walk *w, const dti_node *node)
 {
-    for (const dti_node *node = w->first; node; node = node->next) {
-        if (!node->spent) continue;
-        dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone", node->class->name);
-        return false;
+    if (!node->spent) return true;
+    dti_fail(w->ctx, DT_ERR_STATE, "dt_backward: has passed %s before; what it saved is gone", node->class->name);
+    return false;
+}
+
+/* Find what the nodes found last lead to, and put all of them in order to the others that are to be passed. */
+static bool close_walk(dti_walk *w)
+{
+    dti_node *rest;
+    bool unspent = true;
+    int n = 0;
+    for (dti_node *node = w->found; node; node = node->next, n++) {
+        unspent = unspent && check_unspent(w, node);
+        for (int k = 0; k < node->in_count; k++)
+            if (node->in[k].node) append(walk_of(w, node->in[k].node), node->in[k].node);
     }
-    return true;
+    if (n) w->left = merge(w->left, sort(w->found, n, &rest));
+    w->found = NULL;
+    return unspent;
+}
+
+/* All that the first reaches. Of a backward within another, which a hook or a recomputed function may begin, without
+ * what the outer one has still to pass. */
+static bool collect(dti_walk *w, dti_node *first)
+{
+    bool unspent = true;
+    append(walk_of(w, first), first);
+    for (; w; w = w->outer) unspent &= close_walk(w);
+    return unspent;
 }
 
 static void drop_gradients(dti_node *node)
@@ -76,11 +91,16 @@ static void drop_gradients(dti_node *node)
     }
 }
 
-/* The first leaves the list; those that it reaches are in it, and held. */
-static void drop_first(walk *w)
+static dti_node *take_first(dti_walk *w)
 {
-    dti_node *node = w->first;
-    w->first = node->next;
+    dti_node *node = w->left;
+    if (node) w->left = node->next;
+    return node;
+}
+
+/* A node that has been passed, or never will be; those that it reaches are in the walk, and held. */
+static void drop(dti_node *node)
+{
     node->listed = false;
     drop_gradients(node);
     dti_node_release(node);
@@ -195,26 +215,44 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 
-static void go(walk *w, dt_tensor *y, dt_tensor *seed)
+static void go(dti_walk *w, dt_tensor *y, dt_tensor *seed)
 {
-    dti_node *first = y->body->node;
+    dti_node *first = y->body->node, *node;
     dt_tensor *grad = seed ? seed : ones(y);
     if (!grad) return;
-    collect(w, first);
-    bool going = check_unspent(w) && add_gradient(first, y->body->output, grad);
-    for (; w->first; drop_first(w)) going = going && pass_in_scope(w->first);
+    bool going = collect(w, first) && add_gradient(first, y->body->output, grad);
+    while ((node = take_first(w)) != NULL) {
+        going = going && pass_in_scope(node);
+        drop(node);
+    }
+}
+
+static bool walk(dt_tensor *y, dt_tensor *seed, bool within, int64_t first)
+{
+    dt_context *ctx = y->ctx;
+    dti_tape_state *tape = dti_tape_state_of(ctx);
+    int scope = tape ? dt_scope_push(ctx, DT_SCOPE_NO_GRAD) : 0;
+    if (!scope) return false;
+    dti_walk w = { .outer = within ? tape->walk : NULL, .ctx = ctx, .first = first }, *before = tape->walk;
+    tape->walk = &w;
+    dti_scope_drop_flags(ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write                       */
+    if (check_seed(y, seed)) go(&w, y, seed);
+    tape->walk = before;
+    dt_scope_pop(ctx, scope, NULL);
+    return !dti_failed(ctx);
 }
 
 dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
 {
     if (!y) return DT_ERR_ARG;
-    if (dti_failed(y->ctx)) return y->ctx->status;
-    walk w = { .ctx = y->ctx };
-    int scope = dt_scope_push(y->ctx, DT_SCOPE_NO_GRAD);
-    if (scope) dti_scope_drop_flags(y->ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write         */
-    if (scope && check_seed(y, seed)) go(&w, y, seed);
-    if (scope) dt_scope_pop(y->ctx, scope, NULL);
-    return dt_context_status(w.ctx);
+    dt_context *ctx = y->ctx;
+    if (!dti_failed(ctx)) walk(y, seed, false, 0);
+    return dt_context_status(ctx);
+}
+
+bool dti_backward_within(dt_tensor *y, dt_tensor *seed, int64_t first)
+{
+    return !y->body || !y->body->node || walk(y, seed, true, first);
 }
 
 /* ---- leaves and hooks -------------------------------------------------------------------------------------------- */

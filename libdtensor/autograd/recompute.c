@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
- * through what that recorded. Leaves that the function finds by itself, as parameters, get their gradients there. */
+ * through what that recorded. Tensors that the function finds by itself, as parameters, were made before: gradients of
+ * theirs wait there for the backward that runs, which passes them in their turn, once. */
 #include "autograd/classes.h"
 
 typedef struct recompute_state {
@@ -41,10 +42,11 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
 {
     const recompute_state *s = node->state;
     dt_tensor *in[DTI_MAX_NODE_INPUTS] = { NULL };
+    int64_t first = dti_tape_state_of(node->ctx)->next;
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
     dt_tensor *y = call(node->ctx, s->fn, s->arg, in);
-    if (!y || dt_backward(y, grad[0])) return false;
+    if (!y || !dti_backward_within(y, grad[0], first)) return false;
     for (int i = 0; i < s->n; i++)
         if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
     return true;

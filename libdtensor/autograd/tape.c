@@ -5,15 +5,9 @@
 
 #include "autograd/classes.h"
 
-typedef struct tape_state {
-    int64_t next;                  /* number of the next node                                                      */
-    dti_node *unused;              /* to be given back                                                             */
-    bool freeing;
-} tape_state;
-
-static tape_state *state_of(dt_context *ctx)
+dti_tape_state *dti_tape_state_of(dt_context *ctx)
 {
-    return dti_context_layer(ctx, DTI_LAYER_TAPE, sizeof(tape_state), NULL);
+    return dti_context_layer(ctx, DTI_LAYER_TAPE, sizeof(dti_tape_state), NULL);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
@@ -47,7 +41,7 @@ static void free_node(dti_node *node)
 void dti_node_release(dti_node *node)
 {
     if (!node || --node->references) return;
-    tape_state *tape = state_of(node->ctx);
+    dti_tape_state *tape = dti_tape_state_of(node->ctx);
     node->next = tape->unused;
     tape->unused = node;
     if (tape->freeing) return;
@@ -81,7 +75,7 @@ static bool link(dti_node *node, dt_tensor *const *in, int n, dt_tensor *const *
 bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, dt_tensor *const *in, int n,
                      dt_tensor *const *out, int m)
 {
-    tape_state *tape = state_of(ctx);
+    dti_tape_state *tape = dti_tape_state_of(ctx);
     dti_node *node = tape ? dti_context_borrow(ctx, sizeof *node) : NULL;
     if (!node) {
         dti_node failed = { .class = class, .ctx = ctx, .state = state };
@@ -149,6 +143,7 @@ typedef struct pin_state {
     const dt_spec *source, *target;
     uint32_t named;
     dt_tensor *kept;               /* the source, if it costs less than what was made of it                        */
+    int64_t writes;                /* how often that had been written: since then it is another value              */
 } pin_state;
 
 static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
@@ -162,6 +157,7 @@ static bool pin_backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted
 static void pin_release(dti_node *node)
 {
     pin_state *pin = node->state;
+    if (pin->kept) pin->kept->body->kept--;
     dti_tensor_destroy(pin->kept);
     dti_context_give(node->ctx, pin, sizeof *pin);
     node->state = NULL;
@@ -179,14 +175,19 @@ static bool costs_less(const dt_tensor *source, const dt_tensor *copy)
 dt_tensor *dti_tape_source(const dt_tensor *x)
 {
     const dti_node *node = x->body ? x->body->node : NULL;
-    return node && node->class == &pin_class ? ((const pin_state *)node->state)->kept : NULL;
+    const pin_state *pin = node && node->class == &pin_class ? node->state : NULL;
+    return pin && pin->kept && pin->kept->body->writes == pin->writes ? pin->kept : NULL;
 }
 
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
 {
     pin_state *pin = dti_context_borrow(x->ctx, sizeof *pin);
     if (!pin) return false;
-    *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL };
+    *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL, 0 };
+    if (pin->kept) {
+        pin->kept->body->kept++;
+        pin->writes = pin->kept->body->writes;
+    }
     return dti_tape_record(x->ctx, &pin_class, pin, &x, 1, &y, 1);
 }
 

@@ -72,7 +72,14 @@ typedef struct dti_comm_ops {
      * have written, and that they do in their finish: who finishes waits for it. Until then the result is held, also
      * where this rank fails: nobody writes to memory that is in use again. */
     dt_status (*all_reduce)(dti_group *group, const dti_exchange *exchange);
+    /* optional, with a default: NULL, and the caller starts one after the other */
+    /* Begin n exchanges, or all-reduces, as one call, which is shown, waited for and taken as one. Of the calls' hashes
+     * and texts the first is the list's. */
+    dt_status (*start_list)(dti_group *group, const dti_exchange *list, int n, bool all_reduce);
     /* optional */
+    /* Wait until no member reads this storage any more, for it is to be written; they come to that by themselves.
+     * DT_ERR_STATE: this rank has a call under way that shows it. NULL: nobody reads it once a call is finished. */
+    dt_status (*withdraw)(dti_comm *comm, const dti_storage *storage);
     void (*reclaim)(dti_comm *comm); /* release at once, without waiting, what all have taken: memory is short     */
 } dti_comm_ops;
 

@@ -5,7 +5,8 @@
  * publishes that it has taken. A source is held until every member has. In an all-reduce the post also says where the
  * result lies; taking then is to combine a share and write it to the results of all, and finishing waits until all have
  * taken. A rank that fails before that lets go of its result, but the backend holds it as it holds sources: to the end
- * of the run, if need be.
+ * of the run, if need be. A call may be a list of exchanges: then the post leads to a list of sources and results,
+ * which is held as long as they are.
  *
  * A failure is told by numbers: each rank counts how often its context has failed, and each post has that count. A peer
  * whose count is the own one has failed alike, so that calls whose arguments all ranks refused do no harm; one that is
@@ -26,6 +27,9 @@ typedef enum call_kind { CALL_EXCHANGE, CALL_ALL_REDUCE, CALL_BARRIER } call_kin
 
 typedef struct call {
     dti_exchange exchange;
+    dti_exchange *list;            /* several in one: these, and exchange is the first; NULL: it alone             */
+    dti_shown *shown;              /* what the post of a list leads to                                             */
+    int count;
     call_kind kind;
     uint64_t failures;             /* of this rank when it was started                                             */
 } call;
@@ -40,7 +44,8 @@ typedef struct thread_group {
     size_t held;                   /* bytes of sources and results not released                                    */
     call *calls;                   /* call i in i & mask                                                           */
     uint64_t mask;
-    const char **sources;          /* of the call being taken, by member                                           */
+    const dti_shown **lists;       /* of the call being taken, by member: what its post leads to, NULL: no list    */
+    const char **sources;          /* of the exchange being taken, by member                                       */
     void **results;                /* of an all-reduce likewise, from this rank's on                               */
     uint64_t *arrived;             /* the last call whose post was read, by member                                 */
 } thread_group;
@@ -56,6 +61,8 @@ typedef struct threads {
 static threads *threads_of(const thread_group *g) { return (threads *)g->base.comm; }
 
 static call *call_of(thread_group *g, uint64_t number) { return &g->calls[number & g->mask]; }
+
+static const dti_exchange *exchange_at(const call *c, int i) { return c->list ? &c->list[i] : &c->exchange; }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
@@ -169,10 +176,20 @@ static size_t held_by(const dti_exchange *exchange)
     return (exchange->source ? exchange->source->n : 0) + (exchange->result ? exchange->result->n : 0);
 }
 
-static void call_release(const call *c)
+static void list_give(const thread_group *g, const call *c)
 {
-    dti_storage_release(c->exchange.source);
-    dti_storage_release(c->exchange.result);
+    dt_context *ctx = g->base.comm->ctx;
+    dti_context_give(ctx, c->list, (size_t)c->count * sizeof *c->list);
+    dti_context_give(ctx, c->shown, (size_t)c->count * sizeof *c->shown);
+}
+
+static void call_release(const thread_group *g, const call *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        dti_storage_release(exchange_at(c, i)->source);
+        dti_storage_release(exchange_at(c, i)->result);
+    }
+    list_give(g, c);
 }
 
 /* Release the sources that all members have taken, and the results to which all have written. */
@@ -185,8 +202,8 @@ static void release_taken(thread_group *g)
     }
     while (g->released < all) {
         const call *c = call_of(g, ++g->released);
-        g->held -= held_by(&c->exchange);
-        call_release(c);
+        for (int i = 0; i < c->count; i++) g->held -= held_by(exchange_at(c, i));
+        call_release(g, c);
     }
 }
 
@@ -226,6 +243,7 @@ static dt_status arrive(thread_group *g, int member, uint64_t number)
     if (!status) status = check_post(g, member, post, c);
     if (status) return status;
     g->arrived[member] = number;
+    g->lists[member] = post->list;
     g->sources[member] = post->bytes;
     g->results[(member - g->base.index + g->base.n) % g->base.n] = post->result;
     return DT_OK;
@@ -238,19 +256,39 @@ static dt_status arrive_all(thread_group *g, uint64_t number)
     if (c->kind != CALL_EXCHANGE)
         for (int i = 0; i < g->base.n && !status; i++) status = arrive(g, i, number);
     else
-        for (int i = 0; i < c->exchange.get_count && !status; i++)
-            status = arrive(g, c->exchange.gets[i].member, number);
+        for (int k = 0; k < c->count; k++)
+            for (int i = 0; i < exchange_at(c, k)->get_count && !status; i++)
+                status = arrive(g, exchange_at(c, k)->gets[i].member, number);
     return status;
 }
 
+/* Of a list, where exchange k of each member that has arrived lies. */
+static void turn_to(thread_group *g, const call *c, int k, uint64_t number)
+{
+    for (int i = 0; c->list && i < g->base.n; i++) {
+        if (g->arrived[i] != number) continue;
+        g->sources[i] = g->lists[i][k].bytes;
+        g->results[(i - g->base.index + g->base.n) % g->base.n] = g->lists[i][k].result;
+    }
+}
+
 /* false: memory ran out. */
-static bool do_call(thread_group *g, const call *c)
+static bool do_exchange(thread_group *g, const call *c, const dti_exchange *ex)
 {
     threads *t = threads_of(g);
-    const dti_exchange *ex = &c->exchange;
     if (c->kind == CALL_ALL_REDUCE)
         return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit, &t->scratch);
     return dti_take(ex, g->sources, &ex->target, 1, t->world->fit, &t->scratch);
+}
+
+static bool do_call(thread_group *g, const call *c, uint64_t number)
+{
+    bool done = true;
+    for (int k = 0; k < c->count && done; k++) {
+        turn_to(g, c, k, number);
+        done = do_exchange(g, c, exchange_at(c, k));
+    }
+    return done;
 }
 
 static dt_status take(thread_group *g, uint64_t number)
@@ -258,7 +296,7 @@ static dt_status take(thread_group *g, uint64_t number)
     const call *c = call_of(g, number);
     dt_status status = arrive_all(g, number);
     if (status) return status;
-    if (!do_call(g, c))
+    if (!do_call(g, c, number))
         return dti_fail(g->base.comm->ctx, DT_ERR_MEMORY, "out of memory for the sums of %s", c->exchange.call.text);
     g->taken = number;
     if (c->kind == CALL_ALL_REDUCE) g->reduced = number;
@@ -327,20 +365,47 @@ static dt_status ready(thread_group *g, const char *text)
     return g->started - g->released > g->mask ? make_room(g, text) : DT_OK;
 }
 
-static dt_status show(thread_group *g, const dti_exchange *exchange, call_kind kind)
+static dti_shown shown_of(const dti_exchange *exchange)
 {
-    dt_status status = ready(g, exchange->call.text);
+    return (dti_shown){ exchange->source ? exchange->source->bytes : NULL,
+                        exchange->result ? exchange->result->bytes : NULL };
+}
+
+/* Copies of a list and of what it shows, of which others read the latter. */
+static bool keep_list(dt_context *ctx, call *c, const dti_exchange *list)
+{
+    c->list = dti_context_borrow(ctx, (size_t)c->count * sizeof *c->list);
+    c->shown = dti_context_borrow(ctx, (size_t)c->count * sizeof *c->shown);
+    for (int i = 0; c->list && c->shown && i < c->count; i++) {
+        c->list[i] = list[i];
+        c->shown[i] = shown_of(&list[i]);
+    }
+    return c->list && c->shown;
+}
+
+static dt_status show(thread_group *g, const dti_exchange *list, int n, call_kind kind)
+{
+    dt_status status = ready(g, list->call.text);
     if (status) return status;
+    call c = { .exchange = *list, .count = n, .kind = kind, .failures = threads_of(g)->failures };
+    if (n > 1 && !keep_list(g->base.comm->ctx, &c, list)) {
+        list_give(g, &c);
+        return DT_ERR_MEMORY;
+    }
+    for (int i = 0; i < n; i++) {
+        dti_storage_retain(list[i].source);
+        dti_storage_retain(list[i].result);
+        g->held += held_by(&list[i]);
+    }
     uint64_t number = ++g->started;
-    const dti_storage *source = dti_storage_retain(exchange->source);
-    const dti_storage *result = dti_storage_retain(exchange->result);
-    *call_of(g, number) = (call){ *exchange, kind, threads_of(g)->failures };
-    g->held += held_by(exchange);
+    *call_of(g, number) = c;
     dti_post *post = dti_member_post(g->self, number);
-    post->hash = exchange->call.hash;
-    post->text = exchange->call.text;
-    post->bytes = source ? source->bytes : NULL;
-    post->result = result ? result->bytes : NULL;
+    dti_shown shown = shown_of(list);
+    post->hash = list->call.hash;
+    post->text = list->call.text;
+    post->bytes = shown.bytes;
+    post->result = shown.result;
+    post->list = c.shown;
     post->failures = threads_of(g)->failures;
     atomic_store(&post->number, number);
     dti_event_tell(&g->self->event);
@@ -351,12 +416,17 @@ static dt_status show(thread_group *g, const dti_exchange *exchange, call_kind k
 
 static dt_status start(dti_group *group, const dti_exchange *exchange)
 {
-    return show((thread_group *)group, exchange, CALL_EXCHANGE);
+    return show((thread_group *)group, exchange, 1, CALL_EXCHANGE);
 }
 
 static dt_status all_reduce(dti_group *group, const dti_exchange *exchange)
 {
-    return show((thread_group *)group, exchange, CALL_ALL_REDUCE);
+    return show((thread_group *)group, exchange, 1, CALL_ALL_REDUCE);
+}
+
+static dt_status start_list(dti_group *group, const dti_exchange *list, int n, bool all_reduce)
+{
+    return show((thread_group *)group, list, n, all_reduce ? CALL_ALL_REDUCE : CALL_EXCHANGE);
 }
 
 static dt_status finish(dti_group *group)
@@ -372,7 +442,7 @@ static dt_status finish(dti_group *group)
 
 static dt_status barrier(dti_group *group, dti_call of)
 {
-    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 },
+    dt_status status = show((thread_group *)group, &(dti_exchange){ .call = of, .dtype = DT_U8 }, 1,
                             CALL_BARRIER);
     return status ? status : finish(group);
 }
@@ -394,12 +464,45 @@ static dt_status cleared(dti_comm *comm)
 
 static void leave(dti_comm *comm) { dti_world_left(((threads *)comm)->world, comm->ctx->rank); }
 
+static bool shows(const call *c, const dti_storage *storage)
+{
+    for (int i = 0; i < c->count; i++)
+        if (exchange_at(c, i)->source == storage || exchange_at(c, i)->result == storage) return true;
+    return false;
+}
+
+/* A member that has not taken a call which this rank has finished is on its way there, and needs nothing for it that
+ * this rank has not shown: so to wait for it is to wait for nobody who waits for this rank. */
+static dt_status withdraw_from(thread_group *g, const dti_storage *storage)
+{
+    dt_status status = DT_OK;
+    for (uint64_t number = g->released + 1; number <= g->started && !status; number++) {
+        const call *c = call_of(g, number);
+        if (!shows(c, storage)) continue;
+        if (number > g->taken)
+            return dti_fail(g->base.comm->ctx, DT_ERR_STATE, "%s is under way, and what it reads is to be written: "
+                            "wait for it before", c->exchange.call.text);
+        for (int i = 0; i < g->base.n && !status; i++)
+            status = await(g, i, has_taken, number, threads_of(g)->failures, c->exchange.call.text);
+    }
+    release_taken(g);
+    return status;
+}
+
+static dt_status withdraw(dti_comm *comm, const dti_storage *storage)
+{
+    dt_status status = DT_OK;
+    for (thread_group *g = ((threads *)comm)->groups; g && !status; g = g->next) status = withdraw_from(g, storage);
+    return status;
+}
+
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 static void group_free(thread_group *g)
 {
-    while (g->released < g->started) call_release(call_of(g, ++g->released));
+    while (g->released < g->started) call_release(g, call_of(g, ++g->released));
     free(g->calls);
+    free(g->lists);
     free(g->sources);
     free(g->results);
     free(g->arrived);
@@ -414,12 +517,13 @@ static thread_group *group_create(threads *t, dti_circle *circle)
                            dti_ranks_find(circle->ranks, circle->n, t->base.ctx->rank) };
     g->circle = circle;
     g->self = &circle->members[g->base.index];
+    g->lists = calloc((size_t)circle->n, sizeof *g->lists);
     g->sources = calloc((size_t)circle->n, sizeof *g->sources);
     g->results = calloc((size_t)circle->n, sizeof *g->results);
     g->arrived = calloc((size_t)circle->n, sizeof *g->arrived);
     g->calls = calloc(DTI_RING, sizeof *g->calls);
     g->mask = DTI_RING - 1;
-    if (g->sources && g->results && g->arrived && g->calls) return g;
+    if (g->lists && g->sources && g->results && g->arrived && g->calls) return g;
     group_free(g);
     return NULL;
 }
@@ -450,9 +554,11 @@ static const dti_comm_ops ops = {
     .finish = finish,
     .barrier = barrier,
     .all_reduce = all_reduce,
+    .start_list = start_list,
     .failed = failed,
     .cleared = cleared,
     .leave = leave,
+    .withdraw = withdraw,
     .reclaim = reclaim,
 };
 

@@ -24,7 +24,10 @@ typedef struct dti_post {
     uint64_t hash, failures;
     const char *text, *bytes;
     void *result;                  /* of an all-reduce: where the others write                                     */
+    const struct dti_shown *list;  /* of several exchanges at once: both, of each                                  */
 } dti_post;
+
+typedef struct dti_shown { const char *bytes; void *result; } dti_shown;
 
 /* The posts of calls from `first` on: call i in i & mask. Those before are in older rings, which nobody writes any
  * more, but readers may be in them. */

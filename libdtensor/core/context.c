@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/parts.h"
@@ -57,6 +58,12 @@ void *dti_context_take(dt_context *ctx, size_t bytes)
     void *taken = dti_arena_take(&ctx->arena, bytes);
     if (!taken) dti_context_lacks(ctx, bytes);
     return taken;
+}
+
+void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes)
+{
+    void *object = dti_context_borrow(ctx, bytes);
+    return object ? memset(object, 0, bytes) : NULL;
 }
 
 void *dti_context_layer_new(dt_context *ctx, dti_layer layer, size_t bytes, void (*fini)(void *state))

@@ -93,14 +93,15 @@ static inline void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t b
 void dti_context_lacks(dt_context *ctx, size_t bytes);
 /* Zeroed memory that lives as long as the context. NULL and DT_ERR_MEMORY when memory ran out. */
 void *dti_context_take(dt_context *ctx, size_t bytes);
-/* Memory for a while, not initialised, and given back as so many bytes (NULL: nothing). What is not given back ends
- * with the context. NULL and DT_ERR_MEMORY when memory ran out. */
+/* Memory for a while, not initialised or zeroed, and given back as so many bytes (NULL: nothing). What is not given
+ * back ends with the context. NULL and DT_ERR_MEMORY when memory ran out. */
 static inline void *dti_context_borrow(dt_context *ctx, size_t bytes)
 {
     void *object = dti_pool_take(&ctx->pool, &ctx->arena, bytes);
     if (!object) dti_context_lacks(ctx, bytes);
     return object;
 }
+void *dti_context_borrow_zeros(dt_context *ctx, size_t bytes);
 static inline void dti_context_give(dt_context *ctx, void *object, size_t bytes)
 {
     dti_pool_give(&ctx->pool, object, bytes);

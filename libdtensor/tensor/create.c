@@ -113,7 +113,7 @@ static dt_tensor *from_root(const dt_spec *spec, int root, const void *values, s
     dt_mesh *one = dti_mesh_of_rank(ctx, root); /* the whole value lies on it alone */
     const dt_spec *whole = one ? dt_spec_create(one, dt_spec_dtype(spec), spec->shape, NULL) : NULL;
     dt_tensor *x = whole ? make(whole, (making){ .values = values }, make_copy) : NULL;
-    return x ? dti_tensor_to(x, spec) : NULL;
+    return x && x->spec != spec ? dti_tensor_to(x, spec) : x;
 }
 
 dt_tensor *dt_from_host(const dt_spec *spec, int root, const void *values, size_t n_bytes)

@@ -35,11 +35,20 @@ static void release_body(dt_tensor *x)
 {
     dti_body *body = x->body;
     if (!body) return;
+    body->others -= x->other;
     if (!x->hidden && --body->handles == 0) drop_copies(body);
     if (--body->references) return;
     drop_copies(body);
     if (body->node) x->ctx->recorder->release(body->node);
     dti_context_give(x->ctx, body, sizeof *body);
+}
+
+void dti_tensor_drop_copies(dt_tensor *x) { drop_copies(x->body); }
+
+void dti_tensor_leave(dt_tensor *x)
+{
+    release_body(x);
+    x->body = NULL;
 }
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
@@ -64,6 +73,8 @@ dt_tensor *dti_tensor_hide(dt_tensor *x)
     if (!x || x->hidden) return x;
     dti_scope_disown(&x->handle);
     x->hidden = true;
+    if (x->other) x->body->others--;
+    x->other = false;
     if (x->body && --x->body->handles == 0) drop_copies(x->body);
     return x;
 }
@@ -89,6 +100,8 @@ dt_tensor *dti_tensor_share(dt_tensor *x)
     y->body = body;
     y->named = x->named;
     y->origin = dti_origin_hold(x->origin);
+    y->other = x->other;
+    body->others += x->other;
     body->references++;
     body->handles++;
     return y;

@@ -13,6 +13,10 @@
 /* What all handles of one value share. */
 typedef struct dti_body {
     int references, handles;       /* of these, handles that are not hidden                                        */
+    int others;                    /* handles that are results of their own, of the same value                     */
+    int kept;                      /* hidden handles that do not insist on the value: it may be written            */
+    int64_t writes;                /* how often it was                                                             */
+    int marks;                     /* of who looks for it in a list; 0 but then                                    */
     int needs;                     /* how many calls on the tape will make a copy again                            */
     dt_tensor *copies;             /* the same value on other specs, made for ops that need it so, or pinned there;
                                       they end with the last handle that is not hidden, made again with the last
@@ -59,6 +63,7 @@ struct dt_tensor {
     char *text;                    /* of dt_tensor_text                                                            */
     dti_body *body;                /* NULL: no other handle has asked for one                                      */
     bool hidden;                   /* no scope's and no user's: a copy, or kept by the tape                        */
+    bool other;                    /* a result that happens to be the value of another tensor                      */
     uint32_t named;                /* pinned by a user: the mesh dims that were named, and DTI_PINNED; else 0      */
     dt_tensor *next_copy;          /* in the list of copies it is in                                               */
     dti_origin *origin;            /* NULL: no call of an op                                                       */
@@ -68,6 +73,16 @@ struct dt_tensor {
 dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage);
 /* The same value in another handle of the innermost scope. */
 dt_tensor *dti_tensor_share(dt_tensor *x);
+/* Make x the only owner of its elements, so that they can be written: copies of its value end, peers that still read
+ * are waited for, and what the tape keeps as a gradient takes a part of its own where it shares one. All handles of a
+ * tensor (dt_tensor_hold) are it; who: what is to write it, "op: x". false and DT_ERR_STATE: the tape still needs the
+ * value, or another tensor shares it. */
+bool dti_tensor_own(dt_tensor *x, const char *who);
+/* Its parts: the copies end; x, a hidden handle, leaves the others of its value. */
+void dti_tensor_drop_copies(dt_tensor *x);
+void dti_tensor_leave(dt_tensor *x);
+/* It has been written. */
+void dti_tensor_written(dt_tensor *x);
 /* What x's handles share; NULL and the error when memory ran out. */
 dti_body *dti_tensor_body(dt_tensor *x);
 /* Take a handle out of its scope, and out of the count of those that keep copies alive; the caller destroys it. NULL
@@ -104,6 +119,10 @@ void dti_part_identity(const dt_spec *spec, dti_storage *storage);
 dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec);
 /* The same, made once: it belongs to x and ends with it. Collective. */
 dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
+/* The same of several tensors of one context, whose steps of one stage move together; specs may be what they have. In
+ * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
+bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
+bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
 /* This rank's part of a mapped plan's target (redistribute/map.h), from its parts of the sources; none on a dry
  * context. false: the error. Collective. */
 bool dti_part_pull(const struct dt_plan *plan, dti_storage *const *sources, double fill, dti_storage **part);

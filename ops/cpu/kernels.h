@@ -9,6 +9,8 @@
 
 /* map.c: rows that are a dti_map_row. Sums and products in the sum dtype, smooth functions in f64, rounded once. */
 dt_status dti_cpu_map(const dt_call *call);
+/* adamw.c: w, m, v, g; the first three are written. In f64 where one of them is, else in f32. */
+dt_status dti_cpu_adamw(const dt_call *call);
 /* The operand in the result's dtype. */
 dt_status dti_cpu_cast(const dt_call *call);
 /* reduce.c: over the dims of a dti_over; a mean is the sum over the count of the whole tensor. */
@@ -17,6 +19,8 @@ dt_status dti_cpu_mean(const dt_call *call);
 dt_status dti_cpu_max(const dt_call *call);
 dt_status dti_cpu_min(const dt_call *call);
 dt_status dti_cpu_prod(const dt_call *call);
+/* squares.c: all of them, in f64. */
+dt_status dti_cpu_sum_squares(const dt_call *call);
 /* rows.c: reductions that want their dims whole, by a dti_over or a dti_along. */
 dt_status dti_cpu_logsumexp(const dt_call *call);
 dt_status dti_cpu_var(const dt_call *call);

@@ -100,7 +100,8 @@ static void run_part(mapping *m, const int64_t *at, const int64_t *step, int64_t
 {
     const dt_part *y = &m->call->out[0];
     char *out = (char *)y->data + to * (int64_t)dt_dtype_bytes(y->dtype);
-    bool direct = y->dtype == m->dtype && n % DTI_LANES == 0;
+    bool apart = m->call->op->writes == 0; /* else loops would write what they read */
+    bool direct = apart && y->dtype == m->dtype && n % DTI_LANES == 0;
     for (int i = 0; i < m->call->in_count; i++) m->run.in[i] = load(m, i, at[i], step[i], n);
     for (int i = m->call->in_count; i < MAX_IN; i++) m->run.in[i] = m->run.in[0];
     m->run.out = direct ? (void *)out : &m->out;

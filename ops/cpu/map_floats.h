@@ -16,6 +16,7 @@ DTI_INLINE number value(dti_map map, number x, number y, number z, number a, num
     case DTI_MAP_ADD_NUMBER: return x + a;
     case DTI_MAP_SUB_NUMBER: return x - a;
     case DTI_MAP_MUL_NUMBER: return x * a;
+    case DTI_MAP_AXPBY: return a * x + b * y;
     case DTI_MAP_CLAMP: return (x < a ? a : x) > b ? b : (x < a ? a : x);
     case DTI_MAP_WHERE: return x != 0 ? y : z;
     case DTI_MAP_FILL: return y != 0 ? a : x;

@@ -24,6 +24,7 @@ DTI_INLINE void all_loops(const dti_map_run *run)
     case DTI_MAP_ADD_NUMBER: loop(DTI_MAP_ADD_NUMBER, run); break;
     case DTI_MAP_SUB_NUMBER: loop(DTI_MAP_SUB_NUMBER, run); break;
     case DTI_MAP_MUL_NUMBER: loop(DTI_MAP_MUL_NUMBER, run); break;
+    case DTI_MAP_AXPBY: loop(DTI_MAP_AXPBY, run); break;
     case DTI_MAP_CLAMP: loop(DTI_MAP_CLAMP, run); break;
     case DTI_MAP_WHERE: loop(DTI_MAP_WHERE, run); break;
     case DTI_MAP_FILL: loop(DTI_MAP_FILL, run); break;

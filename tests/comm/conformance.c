@@ -326,9 +326,8 @@ static const pattern *known_to(const dti_group *group, const pattern *p)
     return p->to_all && !group->comm->ops->all_reduce ? &patterns[ALL_REDUCE] : p;
 }
 
-static dt_status begin(trial *t, const pattern *p, const setting *s)
+static dti_exchange exchange_of(trial *t, const pattern *p, const setting *s)
 {
-    const dti_comm_ops *ops = s->group->comm->ops;
     p = known_to(s->group, p);
     *t = (trial){ .p = p, .s = *s };
     t->source = fill_source(s, p->source_n(s));
@@ -341,10 +340,17 @@ static dt_status begin(trial *t, const pattern *p, const setting *s)
         .gets = t->gets, .get_count = p->gets(s, t->gets), .contributions = p->combines ? s->group->n : 0,
         .combine = s->combine, .multiply = s->multiply, .divide = s->divide, .target_dtype = s->target_dtype,
     };
-    if (!p->to_all) return ops->start(s->group, &exchange);
+    if (!p->to_all) return exchange;
     exchange.target = NULL;
     exchange.result = p->in_place ? t->source : t->target;
-    return ops->all_reduce(s->group, &exchange);
+    return exchange;
+}
+
+static dt_status begin(trial *t, const pattern *p, const setting *s)
+{
+    const dti_comm_ops *ops = s->group->comm->ops;
+    dti_exchange exchange = exchange_of(t, p, s);
+    return (t->p->to_all ? ops->all_reduce : ops->start)(s->group, &exchange);
 }
 
 /* From the dtype that sums it is scaled and converted, as numbers are. */
@@ -378,6 +384,54 @@ static void try_pattern(const pattern *p, const setting *s)
     dt_status status = begin(&t, p, s);
     if (!status) status = s->group->comm->ops->finish(s->group);
     if (expect(status == DT_OK, "%s: %s", p->name, dt_context_error(s->group->comm->ctx))) end(&t);
+}
+
+/* Several as one call, of different lengths and dtypes. */
+static void try_list(dti_group *group, const int *which, int n, bool to_all)
+{
+    static const int64_t lengths[] = { 7, 0, 300, 1 };
+    static const dt_dtype dtypes[] = { DT_F32, DT_I64, DT_BF16 };
+    const dti_comm_ops *ops = group->comm->ops;
+    trial *trials = calloc((size_t)n, sizeof *trials);
+    dti_exchange list[SPLIT + 1];
+    if (!expect(trials != NULL, "memory")) return;
+    for (int i = 0; i < n; i++) {
+        setting s = moved(group, lengths[i % DT_COUNT(lengths)], dtypes[i % DT_COUNT(dtypes)]);
+        list[i] = exchange_of(&trials[i], &patterns[which[i]], &s);
+    }
+    dt_status status = ops->start_list(group, list, n, to_all);
+    if (!status) status = ops->finish(group);
+    for (int i = 0; i < n && expect(status == DT_OK, "a list: %s", dt_context_error(group->comm->ctx)); i++)
+        end(&trials[i]);
+    free(trials);
+}
+
+static void try_lists(dti_group *group)
+{
+    static const int copies[] = { ALL_GATHER, ALL_TO_ALL, PERMUTE, BOX, BROADCAST, REDUCE_SCATTER, ALL_REDUCE };
+    static const int sums[] = { SHARED, SPLIT, SHARED };
+    const dti_comm_ops *ops = group->comm->ops;
+    for (int round = 0; round < 3 && ops->start_list; round++) {
+        try_list(group, copies + round, DT_COUNT(copies) - round, false);
+        if (ops->all_reduce) try_list(group, sums, DT_COUNT(sums) - round, true);
+        try_pattern(&patterns[ALL_GATHER], &(setting){ .group = group, .len = 5, .dtype = DT_F32,
+                                                       .target_dtype = DT_F32 });
+    }
+}
+
+/* What was shown is written again as soon as nobody reads it. */
+static void try_withdrawn(dti_group *group)
+{
+    const dti_comm_ops *ops = group->comm->ops;
+    for (int i = 0; i < 50 && ops->withdraw; i++) {
+        trial t;
+        setting s = moved(group, 400, DT_F32);
+        dt_status status = begin(&t, &patterns[i % 2 ? ALL_GATHER : REDUCE_SCATTER], &s);
+        if (!status) status = ops->finish(group);
+        if (!status) status = ops->withdraw(group->comm, t.source);
+        memset(t.source->bytes, 0x5a, t.source->n);
+        if (expect(status == DT_OK, "withdraw: %s", dt_context_error(group->comm->ctx))) end(&t);
+    }
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
@@ -449,6 +503,10 @@ static void check_group(dti_group *group)
 }
 
 void conformance_groups(conformance_launch launch) { launch_all(launch, on_all_groups, check_group, MAX_RANKS); }
+
+void conformance_lists(conformance_launch launch) { launch_all(launch, on_all_groups, try_lists, MAX_RANKS); }
+
+void conformance_withdrawn(conformance_launch launch) { launch_all(launch, on_all_groups, try_withdrawn, MAX_RANKS); }
 
 static const int64_t lengths[] = { 0, 1, 3, 1000 };
 

@@ -17,6 +17,8 @@ void conformance_combines(conformance_launch launch);
 void conformance_strides(conformance_launch launch);
 void conformance_in_place(conformance_launch launch);
 void conformance_all_reduces(conformance_launch launch);
+void conformance_lists(conformance_launch launch);
+void conformance_withdrawn(conformance_launch launch);
 void conformance_large(conformance_launch launch);
 void conformance_in_flight(conformance_launch launch);
 void conformance_barriers(conformance_launch launch);

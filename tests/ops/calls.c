@@ -50,6 +50,7 @@ enum { NUMBERS = -1 };                 /* in place of an operand: the attributes
 /* The one thing that rows do not say: where an op is defined, or its real value. Operands of the letter i are indices,
  * from 0 or where their line begins, below the size of letter v, of the first letter where there is none. */
 static const struct { const char *op; int operand; value_range range; } domains[] = {
+    { "adamw_into", NUMBERS, { true, 0.25, 0.75 } }, { "adamw_into", 2, { true, 0.5, 4 } },
     { "rms_norm", NUMBERS, { true, 0, 1 } }, { "layer_norm", NUMBERS, { true, 0, 1 } },
     { "attention", NUMBERS, { true, 0, 1 } },
     { "attention_grad", NUMBERS, { true, 0.25, 1 } }, { "attention_grad", 3, { true, 3, 6 } },

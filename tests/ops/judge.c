@@ -189,7 +189,8 @@ static bool promise_answer(job *j, promise *p, const dt_spec *const *specs, cons
         bools |= answer->result[r]->form.dtype == DT_BOOL;
         snprintf(p->result[r], PLACED_TEXT, "%s", answer->result[r]->text);
     }
-    if (p->at.free && p->total) wrong(j, p, "strategies along each dim, and yet something moves");
+    if (p->at.free && p->total && !p->call->op->writes)
+        wrong(j, p, "strategies along each dim, and yet something moves");
     return can_be_made(p, specs) && !(p->call->kind == VALUES_SPECIAL && (sums_used || (bools && partial)));
 }
 
@@ -227,6 +228,14 @@ static promise *new_promise(job *j)
     return &j->at[j->count];
 }
 
+/* What is written stays where it lies, and may be such that it cannot. */
+static bool is_refused(dt_context *ctx, const op_call *call)
+{
+    bool refused = call->op->writes && dt_context_status(ctx) == DT_ERR_PLACEMENT;
+    if (refused) dt_context_clear(ctx);
+    return refused;
+}
+
 static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const placed *at, promising *s)
 {
     const dt_spec *specs[CALL_OPERANDS];
@@ -235,8 +244,9 @@ static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const place
     if (!p) return;
     p->call = call;
     p->at = *at;
-    if (!propagate(mesh, p, specs, s) || !(d = dti_dispatch_get(mesh->ctx, call->op, specs, call->n, &s->attributes)))
-        wrong(j, p, "propagation: %s", dt_context_error(mesh->ctx));
+    if (propagate(mesh, p, specs, s)) d = dti_dispatch_get(mesh->ctx, call->op, specs, call->n, &s->attributes);
+    if (is_refused(mesh->ctx, call)) return;
+    if (!d) wrong(j, p, "propagation: %s", dt_context_error(mesh->ctx));
     else if (!is_kept(d, &s->propagation.answer[0]))
         wrong(j, p, "remembered otherwise, or no spec: %s", d->result[0]->text);
     else if (promise_answer(j, p, specs, &s->propagation.answer[0], d)) {
@@ -245,6 +255,18 @@ static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const place
     }
     if (dt_context_status(mesh->ctx)) wrong(j, p, "plans: %s", dt_context_error(mesh->ctx));
     dt_context_clear(mesh->ctx);
+}
+
+/* What is written is placed alike, or it would be refused. */
+static void place_written(const op_call *call, placed_list *list)
+{
+    char spec[PLACED_TEXT];
+    for (int k = 0; k < list->count; k++)
+        for (int i = 1; i < call->op->writes; i++) {
+            const char *first = strchr(list->at[k].spec[0], '[');
+            snprintf(spec, sizeof spec, "%s%s", dt_dtype_text(call->form[i].dtype), first ? first : "");
+            memcpy(list->at[k].spec[i], spec, sizeof spec);
+        }
 }
 
 static void make_promises(job *j, const op_calls *calls, const judge_effort *effort)
@@ -258,6 +280,7 @@ static void make_promises(job *j, const op_calls *calls, const judge_effort *eff
     for (int i = 0; s && i < calls->count; i++) {
         list.count = 0;
         placed_call(&calls->call[i], mesh, effort, calls->count, &list);
+        place_written(&calls->call[i], &list);
         for (int k = 0; k < list.count; k++) make_promise(j, mesh, &calls->call[i], &list.at[k], s);
     }
     for (int rank = 0; rank < j->ranks; rank++) {
@@ -337,7 +360,7 @@ static void judge_asked(comparing *c, dt_tensor *const *x, const dt_spec *result
 {
     char placements[32];
     const op_call *call = c->p->call;
-    if (result->shape.n == 0) return;
+    if (result->shape.n == 0 || call->op->writes) return; /* what was written has its place, and another value now */
     snprintf(placements, sizeof placements, "x:S(%d),*", number % result->shape.n);
     dt_tensor *y = dt_apply_placed(call->op, x, call->n, call->attributes, placements);
     const dt_spec *due = dt_spec_replace(result, placements);

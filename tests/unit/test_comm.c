@@ -15,6 +15,8 @@ static void combines(void) { conformance_combines(dt_launch_threads); }
 static void strides(void) { conformance_strides(dt_launch_threads); }
 static void in_place(void) { conformance_in_place(dt_launch_threads); }
 static void all_reduces(void) { conformance_all_reduces(dt_launch_threads); }
+static void lists(void) { conformance_lists(dt_launch_threads); }
+static void withdrawn(void) { conformance_withdrawn(dt_launch_threads); }
 static void large(void) { conformance_large(dt_launch_threads); }
 static void in_flight(void) { conformance_in_flight(dt_launch_threads); }
 static void barriers(void) { conformance_barriers(dt_launch_threads); }
@@ -279,6 +281,8 @@ static const test_row rows[] = {
     { "strides", strides },
     { "in_place", in_place },
     { "all_reduces", all_reduces },
+    { "lists are one call", lists },
+    { "what was shown is withdrawn", withdrawn },
     { "large", large },
     { "in_flight", in_flight },
     { "barriers", barriers },

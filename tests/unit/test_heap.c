@@ -111,6 +111,27 @@ static void held(dt_context *ctx, dt_tensor *x, dt_tensor *w)
     dt_tensor_hold(&slot, NULL);
 }
 
+/* In a list, and from there a number. */
+static void written(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    dt_tensor *list[] = { x, dt_copy(x) };
+    dt_axpby_into_list(list, (dt_tensor *[]){ w, w }, 2, 0.5, 0.25);
+    dt_copy_into_list(list, (dt_tensor *[]){ w, w }, 2);
+    dt_mul_into_list(list, 2, dt_norm_list(list, 2));
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static void moved_together(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    dt_tensor *y[2];
+    dt_work *work[2];
+    (void)ctx;
+    dt_redistribute_list((dt_tensor *[]){ x, w }, 2, (const char *[]){ "tp:R", "tp:R" }, y);
+    dt_redistribute_start_list((dt_tensor *[]){ x, x }, 2, (const char *[]){ "tp:R", "tp:R" }, work);
+    for (int i = 0; i < 2; i++) dt_work_wait(work[i]);
+}
+
 static const round rounds[] = {
     { "without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, forward },
     { "a product without kernel", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@tp:S(1)", 0, product },
@@ -128,6 +149,10 @@ static const round rounds[] = {
     { "along a dim, dry", "dp=2,tp=4", "f32[13,33]@dp:S(0)", "f32[13,33]@dp:S(0)", 0, along_a_dim },
     { "redistributed", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved },
     { "started and waited for", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, started },
+    { "written in place", "tp=1", "f32[64,33]", "f32[64,33]", 1, written },
+    { "written in place, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@tp:S(0)", 0, written },
+    { "written on two ranks", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, written },
+    { "moved together", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved_together },
     { "reduced", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(1)", 2, reduced },
 };
 

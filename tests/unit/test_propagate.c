@@ -392,7 +392,7 @@ static void test_errors(void)
     dt_context *ctx = dt_context_dry(4);
     dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=2");
     dt_tensor *a = dt_zeros(dt_spec_parse(mesh, "f32[8,4]@x:S(1)")), *b = dt_zeros(dt_spec_parse(mesh, "f32[4,4]@y:P"));
-    dt_tensor *c = dt_zeros(dt_spec_parse(dt_mesh_create(ctx, "z=4"), "f32[4,4]"));
+    dt_tensor *c = dt_zeros(dt_spec_parse(dt_mesh_select(mesh, "x=1"), "f32[4,4]"));
     dt_tensor *p = dt_zeros(dt_spec_parse(mesh, "f32[8,4]@x:P,y:S(0)"));
     int scope = dt_scope_push(ctx, DT_SCOPE_STRICT);
     expect(!dt_relu(p), "relu of P, strict");
@@ -403,7 +403,8 @@ static void test_errors(void)
     dt_scope_pop(ctx, scope, NULL);
     expect(dt_relu(p) != NULL, "not strict: %s", dt_context_error(ctx));
     expect(!dt_matmul(a, c), "two meshes");
-    expect_error(ctx, DT_ERR_PLACEMENT, "matmul: f32[4,4] lies on mesh z=4, the first operand on x=2,y=2", "meshes");
+    expect_error(ctx, DT_ERR_PLACEMENT, "matmul(a, b): f32[8,4]@x:S(1) lies on mesh x=2,y=2 and f32[4,4] on y=2, over "
+                 "other ranks; expected operands over the same ranks", "meshes");
     expect(!dt_matmul(b, dt_zeros(dt_spec_parse(mesh, "f32[5,4]"))), "sizes");
     expect_error(ctx, DT_ERR_SHAPE, "k", "sizes");
     expect(!dt_matmul(b, dt_zeros(dt_spec_parse(mesh, "f64[4,4]"))), "dtypes");

@@ -465,6 +465,113 @@ static dt_status recomputed(dt_context *ctx, void *arg)
 
 static void functions_are_recomputed(void) { launch(2, recomputed, NULL); }
 
+/* ---- functions that find tensors by themselves ------------------------------------------------------------------- */
+
+typedef struct found {                 /* what functions close over                                                */
+    dt_tensor *h, *w;
+    bool recompute;                    /* are functions recomputed, or called?                                     */
+} found;
+
+static dt_tensor *call(const found *f, dt_fn fn, dt_tensor *x)
+{
+    return f->recompute ? dt_recompute(fn, (void *)(uintptr_t)f, &x, 1) : fn(&x, (void *)(uintptr_t)f);
+}
+
+static dt_tensor *times_h(dt_tensor *const *in, void *arg)
+{
+    const found *f = arg;
+    return times(times(in[0], f->h), f->w);
+}
+
+static dt_tensor *times_gathered(dt_tensor *const *in, void *arg)
+{
+    const found *f = arg;
+    return dt_redistribute(times(in[0], dt_redistribute(f->h, "")), "x:S(0)");
+}
+
+static dt_tensor *only_h(dt_tensor *const *in, void *arg)
+{
+    (void)in;
+    return ((const found *)arg)->h;
+}
+
+static dt_tensor *only_in(dt_tensor *const *in, void *arg)
+{
+    (void)arg;
+    return in[0];
+}
+
+static dt_tensor *nested_twice(dt_tensor *const *in, void *arg)
+{
+    const found *f = arg;
+    dt_tensor *y = call(f, times_h, in[0]);
+    return plus(call(f, times_h, y), times(call(f, only_h, y), f->w));
+}
+
+static dt_tensor *nested_thrice(dt_tensor *const *in, void *arg)
+{
+    return call(arg, nested_twice, call(arg, times_gathered, in[0]));
+}
+
+/* Functions that share what is no leaf, and use it twice, one after the other and one within the other. */
+static const dt_fn finders[][3] = {
+    { times_h, times_h, times_h }, { times_gathered, times_gathered, times_h }, { only_h, times_h, only_h },
+    { nested_twice, nested_twice, times_h }, { nested_thrice, times_h, nested_thrice }, { only_in, times_h, only_in },
+};
+
+/* Gradients of x and w, with functions called or recomputed. */
+static void find_gradients(dt_mesh *mesh, const dt_fn *fns, bool recompute, dt_tensor **gradients)
+{
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)"), *w = leaf(mesh, "f64[8,4]@x:S(0)");
+    found f = { times(x, w), w, recompute };
+    dt_tensor *y = call(&f, fns[1], call(&f, fns[0], f.h)), *z = call(&f, fns[2], f.h);
+    dt_tensor *sum = plus(times(y, z), y);
+    expect(dt_backward(sum, dt_full(dt_tensor_spec(sum), 1)) == DT_OK, "%s", dt_context_error(dt_mesh_context(mesh)));
+    gradients[0] = dt_grad(x);
+    gradients[1] = dt_grad(w);
+}
+
+static dt_status found_twice(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    for (int i = 0; i < DT_COUNT(finders); i++) {
+        dt_tensor *due[2], *got[2];
+        find_gradients(mesh, finders[i], false, due);
+        find_gradients(mesh, finders[i], true, got);
+        for (int k = 0; k < 2; k++)
+            expect(got[k] && dt_tensor_close(got[k], due[k], 1e-12, 0), "functions %d, gradient %d", i, k);
+    }
+    return dt_context_status(ctx);
+}
+
+static void functions_share_what_they_find(void) { launch(2, found_twice, NULL); }
+
+/* What several functions found has one whole gradient; a function of nothing that has one has nothing to pass. */
+static dt_status found_once(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = leaf(mesh, "f64[8,4]@x:S(0)"), *one = dt_full(dt_tensor_spec(x), 1);
+    found f = { plus(x, x), leaf(mesh, "f64[8,4]@x:S(0)"), true };
+    hooked of_h = { 0, NULL }, of_w = { 0, NULL };
+    dt_grad_hook(f.h, hook, &of_h);
+    dt_grad_hook(f.w, hook, &of_w);
+    dt_tensor *y = plus(plus(call(&f, times_h, one), call(&f, times_h, one)), call(&f, nested_twice, one));
+    expect(dt_backward(y, one) == DT_OK, "%s", dt_context_error(ctx));
+    expect(of_h.calls == 1 && of_w.calls == 1, "%d and %d calls of hooks", of_h.calls, of_w.calls);
+    y = plus(x, call(&f, only_in, one));
+    expect(dt_backward(y, one) == DT_OK, "%s", dt_context_error(ctx));
+    f.h = plus(x, x);
+    y = call(&f, times_h, one);
+    expect(dt_backward(f.h, one) == DT_OK, "%s", dt_context_error(ctx));
+    dt_backward(y, one);
+    expect_error(ctx, DT_ERR_STATE, "dt_backward: has passed", "what it found was passed before");
+    return dt_context_status(ctx);
+}
+
+static void what_functions_find_is_passed_once(void) { launch(2, found_once, NULL); }
+
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 static dt_tensor *nothing(dt_tensor *const *in, void *arg)
@@ -582,6 +689,8 @@ static const test_row rows[] = {
     { "hooks return gradients", hooks_return_gradients },
     { "regions without gradients", regions_without_gradients },
     { "functions are recomputed", functions_are_recomputed },
+    { "functions share what they find", functions_share_what_they_find },
+    { "what functions find is passed once", what_functions_find_is_passed_once },
     { "bad input is refused", bad_input_is_refused },
     { "bad rows are refused", bad_rows_are_refused },
 };
