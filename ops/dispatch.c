@@ -501,7 +501,7 @@ bool dti_call_compute(dt_context *ctx, dti_calling *c, dt_tensor **out)
     dti_storage *y[DT_MAX_RESULTS] = { NULL };
     if (compute(ctx, c->d, &c->attributes, c->x, y))
         return make_results(c->d, c->in, y, c->wanted, out)
-            && (c->op->writes || dti_op_record(ctx, c->d, &c->attributes, c->in, c->x, out));
+            && (c->op->writes || !ctx->recorder || dti_op_record(ctx, c->d, &c->attributes, c->in, c->x, out));
     for (int r = 0; r < DT_MAX_RESULTS; r++) dti_storage_release(y[r]);
     return false;
 }

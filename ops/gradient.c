@@ -141,7 +141,7 @@ static bool any_float(const dti_dispatch *d)
 bool dti_op_record(dt_context *ctx, dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *in,
                    dt_tensor *const *used, dt_tensor *const *out)
 {
-    if (!ctx->recorder || !dti_tape_records(in, d->n)) return true;
+    if (!dti_tape_records(in, d->n)) return true;
     if (!d->op->gradient && !any_float(d)) return true;
     if (!d->op->gradient)
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no gradient; see dt_detach", d->op->head), false;
