@@ -4,17 +4,11 @@
 #include "ops/parts.h"
 
 #include "core/pen.h"
+#include "core/shape.h"
 #include "ops/cpu/kernels.h"
 #include "ops/tables.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
-
-static bool is_among(const dt_dims *dims, int d)
-{
-    for (int i = 0; i < dims->n; i++)
-        if (dims->dim[i] == d) return true;
-    return false;
-}
 
 typedef enum term { TERM_X, TERM_NUMBERS, TERM_ROW } term;
 
@@ -22,7 +16,7 @@ typedef enum term { TERM_X, TERM_NUMBERS, TERM_ROW } term;
 static void put_term(dti_pen *pen, const dt_dims *dims, int n, term which)
 {
     for (int d = 0; d < n; d++)
-        if (which == TERM_X || is_among(dims, d) == (which == TERM_ROW)) dti_put(pen, "%c ", 'a' + d);
+        if (which == TERM_X || dti_dims_have(dims, d) == (which == TERM_ROW)) dti_put(pen, "%c ", 'a' + d);
 }
 
 /* A rule from its pattern: x, n and r stand for the three terms. */

@@ -7,6 +7,7 @@
 #include <dtensor/ops.h>
 
 #include "core/pen.h"
+#include "core/shape.h"
 #include "ops/cpu/kernels.h"
 #include "ops/decompositions.h"
 #include "ops/gradients.h"
@@ -14,21 +15,14 @@
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-static bool is_among(const dt_dims *dims, int d)
-{
-    for (int i = 0; i < dims->n; i++)
-        if (dims->dim[i] == d) return true;
-    return false;
-}
-
 /* Letters a, b, c..; those of reduced dims flagged. Where they are kept, letters A, B, C.. of size 1 stand for them. */
 static dt_status write_rule(const dt_dims *dims, bool keep, const dt_shape *x, const char *flag, dt_derived *out)
 {
     dti_pen pen = { out->rule, sizeof out->rule, 0 };
-    for (int d = 0; d < x->n; d++) dti_put(&pen, "%c%s ", 'a' + d, is_among(dims, d) ? flag : "");
+    for (int d = 0; d < x->n; d++) dti_put(&pen, "%c%s ", 'a' + d, dti_dims_have(dims, d) ? flag : "");
     dti_put(&pen, "->");
     for (int d = 0; d < x->n; d++) {
-        bool reduced = is_among(dims, d);
+        bool reduced = dti_dims_have(dims, d);
         if (!reduced) dti_put(&pen, " %c", 'a' + d);
         if (!reduced || !keep) continue;
         dti_put(&pen, " %c", 'A' + d);

@@ -3,14 +3,9 @@
  * Walks over dims. */
 #include "ops/cpu/dims.h"
 
-#include <string.h>
+#include "core/shape.h"
 
-static bool is_among(const dt_dims *dims, int d)
-{
-    for (int i = 0; i < dims->n; i++)
-        if (dims->dim[i] == d) return true;
-    return false;
-}
+#include <string.h>
 
 static void put_before(dti_walk *w, int64_t size, int64_t step)
 {
@@ -23,15 +18,15 @@ static void put_before(dti_walk *w, int64_t size, int64_t step)
 
 dti_nest dti_nest_of(const dt_shape *x, const dt_dims *taken)
 {
-    dti_nest nest = { .taken = x->n == 0 || is_among(taken, x->n - 1), .inner = 1 };
+    dti_nest nest = { .taken = x->n == 0 || dti_dims_have(taken, x->n - 1), .inner = 1 };
     int64_t step = 1;
     int d = x->n - 1;
-    for (; d >= 0 && is_among(taken, d) == nest.taken; d--) nest.inner *= x->dim[d];
+    for (; d >= 0 && dti_dims_have(taken, d) == nest.taken; d--) nest.inner *= x->dim[d];
     step = nest.inner;
     while (d >= 0) {
-        bool kind = is_among(taken, d);
+        bool kind = dti_dims_have(taken, d);
         int64_t size = 1;
-        for (; d >= 0 && is_among(taken, d) == kind; d--) size *= x->dim[d];
+        for (; d >= 0 && dti_dims_have(taken, d) == kind; d--) size *= x->dim[d];
         put_before(kind ? &nest.reduced : &nest.kept, size, step);
         step *= size;
     }
