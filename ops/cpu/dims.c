@@ -3,9 +3,9 @@
  * Walks over dims. */
 #include "ops/cpu/dims.h"
 
-#include "core/shape.h"
-
 #include <string.h>
+
+#include "core/shape.h"
 
 static void put_before(dti_walk *w, int64_t size, int64_t step)
 {

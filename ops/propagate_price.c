@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an assignment costs, in integers: bytes of the busiest rank at the price of the slowest link, and its share of
+ * the work. */
+#include "ops/assigning.h"
+
+#include <string.h>
+
+/* Orders of magnitude of an accelerator, as the link classes' prices are: 400 TFLOP/s, 2 TB/s. */
+enum { FLOPS_PER_NS = 400000, BYTES_PER_NS = 2000 };
+
+/* Into how many pieces a mesh dim splits a factor, as far as there are elements for them. */
+static int64_t pieces(const dti_assigning *s, int m, dti_place place)
+{
+    int64_t size = s->mesh->dims[m].size;
+    int64_t elements = place.factor < 0 ? size : s->out->bound.factor[place.factor].size;
+    return elements < 1 ? 1 : elements < size ? elements : size;
+}
+
+/* What the busiest rank receives of an operand along all mesh dims: sums of P first, of its part as it is given; then
+ * what it is to hold and does not. */
+static int64_t operand_bytes(const dti_assigning *s, int i, int *slowest, int64_t *messages)
+{
+    int64_t parts = 1, holders = 1, kept = 1, summed = 1;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
+        int64_t size = s->mesh->dims[m].size;
+        if (given.what == DTI_PLACE_S) holders *= pieces(s, m, given);
+        if (used.what == DTI_PLACE_S) parts *= pieces(s, m, used);
+        if (given.what == DTI_PLACE_R || dti_place_same(given, used)) continue;
+        if (given.what == DTI_PLACE_P) summed *= size;
+        if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) kept *= size;
+        *messages += size - 1;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype), part = s->elements[i] / parts;
+    return (s->elements[i] / (holders * summed) * (summed - 1) + part - part / kept) * bytes;
+}
+
+/* Does a mesh dim split a dim that goes through an index map? */
+static bool splits_mapped(const dti_assigning *s, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (strategy->operand[i].what == DTI_PLACE_S
+            && s->out->bound.letter[s->out->bound.factor[strategy->operand[i].factor].letter].map >= 0) return true;
+    return false;
+}
+
+/* What a rank receives of a result that is pulled: at most its part. */
+static int64_t pulled_bytes(const dti_assigning *s, int r, int *slowest, int64_t *messages)
+{
+    int64_t part = s->made[r];
+    bool pulled = false;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        if (strategy->result[r].what == DTI_PLACE_S) part /= pieces(s, m, strategy->result[r]);
+        if (!splits_mapped(s, strategy)) continue;
+        pulled = true;
+        *messages += s->mesh->dims[m].size - 1;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    return pulled ? part * (int64_t)dt_dtype_bytes(dti_assigning_dtype(s, r)) : 0;
+}
+
+/* What the busiest rank receives of sums over rows along mesh dims that split what is a row: two f64 for each, reduced
+ * and gathered. */
+static int64_t statistics_bytes(const dti_assigning *s, int *slowest, int64_t *messages)
+{
+    int64_t rows = s->elements[0], ranks = 1;
+    for (int l = 0; l < s->rule->letter_count; l++)
+        if ((s->rule->letter[l].flags & DTI_LETTER_WHOLE) && s->out->bound.letter[l].size > 0)
+            rows /= s->out->bound.letter[l].size;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        if (!strategy->broken) {
+            if (strategy->operand[0].what == DTI_PLACE_S) rows /= pieces(s, m, strategy->operand[0]);
+            continue;
+        }
+        ranks *= s->mesh->dims[m].size;
+        if (s->link[m] < *slowest) *slowest = s->link[m];
+    }
+    *messages = 4 * (ranks - 1);
+    return rows * (int64_t)sizeof(double) / ranks * (ranks - 1) * 4;
+}
+
+static int64_t work_ns(const dti_assigning *s)
+{
+    int64_t share = 1, flops = s->ask->flops;
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+        dti_place split = strategy->fresh;
+        for (int i = 0; i < s->rule->operand_count; i++)
+            if (strategy->operand[i].what == DTI_PLACE_S) split = strategy->operand[i];
+        if (split.what == DTI_PLACE_S) share *= pieces(s, m, split);
+    }
+    int64_t compute = flops / FLOPS_PER_NS / share, memory = s->touched / BYTES_PER_NS / share;
+    return compute > memory ? compute : memory;
+}
+
+static void add_move(const dti_assigning *s, int64_t bytes, int slowest, int64_t messages, dti_assignment *a)
+{
+    int64_t moved[DT_MAX_LINKS] = { 0 };
+    moved[slowest] = bytes;
+    a->bytes += bytes;
+    if (bytes) a->ns += dti_price_step(s->prices, s->levels, moved, messages);
+}
+
+dti_assignment dti_assigning_price(const dti_assigning *s)
+{
+    dti_assignment a = { .ns = work_ns(s) };
+    memcpy(a.chosen, s->chosen, sizeof a.chosen);
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        a.wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        int slowest = s->levels - 1;
+        int64_t messages = 0;
+        if (!dti_assigning_has(s, i)) continue;
+        int64_t bytes = operand_bytes(s, i, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, &a);
+    }
+    for (int r = 0; r < s->rule->result_count; r++) {
+        int slowest = s->levels - 1;
+        int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, &a);
+    }
+    int slowest = s->levels - 1;
+    int64_t messages, bytes = statistics_bytes(s, &slowest, &messages);
+    add_move(s, bytes, slowest, messages, &a);
+    return a;
+}
