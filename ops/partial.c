@@ -89,24 +89,11 @@ static int first_of(uint32_t operands)
 
 static bool is_several(uint32_t operands) { return (operands & (operands - 1)) != 0; }
 
-static uint32_t in_monomials(const dti_rule *rule)
-{
-    uint32_t operands = 0;
-    for (int i = 0; i < rule->monomial_count; i++) operands |= rule->monomial[i].operands;
-    return operands;
-}
-
 static const dti_letter unnamed = { 0 };                               /* a dim of "..."                           */
 
 static const dti_letter *letter_of(const dti_rule *rule, int letter)
 {
     return letter < rule->letter_count ? &rule->letter[letter] : &unnamed;
-}
-
-/* Results that a caller sees, not kept ones, that have a letter, or one that is mapped to or from it. */
-static uint32_t results_with(const dti_rule *rule, const dti_bound *bound, int letter)
-{
-    return dti_bound_results(bound, letter) & ((1u << dti_rule_results(rule)) - 1);
 }
 
 /* Those that a letter of an operand is missing from; nothing is reduced through an index map. */
@@ -213,7 +200,7 @@ static bool partial_is_legal(const judging *j, int operand)
     const char *who = name(j, operand), *kind = dti_partial_names[place.kind];
     bool none = j->rule->monomial_count == 0;
     if (place.kind == DTI_PROD) say(j, "P(prod) of %s must be reduced first", who);
-    else if (!none && !(in_monomials(j->rule) >> operand & 1)) say(j, "%s is in no monomial, so never P", who);
+    else if (!none && !(dti_rule_operands(j->rule) >> operand & 1)) say(j, "%s is in no monomial, so never P", who);
     else if (none && !is_extreme(place)) say(j, "the value is not linear in %s: reduce P(%s) first", who, kind);
     else return true;
     return false;
@@ -228,8 +215,6 @@ static bool partials_are_legal(const judging *j)
 
 /* ---- results of splits ------------------------------------------------------------------------------------------- */
 
-static dti_place partial_place(dti_partial kind) { return (dti_place){ DTI_PLACE_P, (int8_t)kind, 0 }; }
-
 /* S where the result has the factor; else P, where it hangs on operands that have it. Kernels divide by global sizes,
  * so pieces of an average are sums. */
 static dti_place split_place(const judging *j, int result, bool depends)
@@ -240,7 +225,7 @@ static dti_place split_place(const judging *j, int result, bool depends)
     bool mapped = j->bound->letter[j->letter].map >= 0;
     if (!j->bound->letter[j->letter].operands || mapped || !depends) return (dti_place){ 0 };
     dti_partial kind = dti_letter_kind(letter_of(j->rule, j->letter));
-    return partial_place(kind == DTI_AVG ? DTI_SUM : kind);
+    return dti_place_partial(kind == DTI_AVG ? DTI_SUM : kind);
 }
 
 static void say_split(const judging *j)
@@ -249,7 +234,7 @@ static void say_split(const judging *j)
     short_text factor = factor_text(j, j->factor);
     bool mapped = j->bound->letter[j->letter].map >= 0;
     if (!j->split) say(j, "%s is new and split as asked", factor.text);
-    else if (mapped && results_with(j->rule, j->bound, j->letter))
+    else if (mapped && dti_seen_results(j->rule, j->bound, j->letter))
         say(j, "%s is split and goes through an index map: the result is cut anew", factor.text);
     else if (mapped) say(j, "one index of %s is picked, and goes to all", factor.text);
     else if (reduced_results(j->rule, j->bound, j->letter)) say(j, "%s is split and reduced", factor.text);
@@ -322,7 +307,7 @@ static int there_of(const judging *j, const sum *m) { return j->rule->monomial_c
  * that is reduced must be clear: in every monomial by itself, or there is but one. */
 static bool coefficients_are_clear(const judging *j, sum *m)
 {
-    uint32_t coefficients = j->split & ~in_monomials(j->rule);
+    uint32_t coefficients = j->split & ~dti_rule_operands(j->rule);
     if (!m->reduced || !coefficients) return true;
     int there = there_of(j, m);
     if (count_of(j, m, SUMMAND_SPLIT) == there) return true;
@@ -361,7 +346,7 @@ static bool see_sum(const judging *j, sum *m)
     memset(m, 0, sizeof *m);
     if (j->factor >= 0) {
         m->reduced = reduced_results(j->rule, j->bound, j->letter) != 0;
-        m->stays = results_with(j->rule, j->bound, j->letter) != 0;
+        m->stays = dti_seen_results(j->rule, j->bound, j->letter) != 0;
     }
     for (int i = 0; i < j->rule->monomial_count; i++)
         if (!see_monomial(j, i, &m->is[i])) return false;
@@ -440,11 +425,11 @@ static bool judge_polynomial(const judging *j)
     say_split(j);
     say_partial(j);
     if (m.kind == DTI_SUM && !make_sums(j, &m)) return false;
-    bool kept_depends = (j->split & ~in_monomials(j->rule)) != 0;
+    bool kept_depends = (j->split & ~dti_rule_operands(j->rule)) != 0;
     for (int r = 0; r < j->rule->result_count; r++) {
         bool kept = r >= dti_rule_results(j->rule);
         j->s->result[r] = split_place(j, r, kept ? kept_depends : m.kind != DTI_PARTIAL_NONE);
-        if (!kept && j->factor < 0 && m.kind) j->s->result[r] = partial_place(m.kind);
+        if (!kept && j->factor < 0 && m.kind) j->s->result[r] = dti_place_partial(m.kind);
     }
     return true;
 }
@@ -506,7 +491,7 @@ static bool judge_trend(const judging *j, int operand)
     if (trend == DTI_FALLING) kind = swapped[kind];
     for (int i = 0; i < j->bound->letter_count; i++)
         if (!letter_passes(j, operand, i, kind)) return false;
-    for (int r = 0; r < j->rule->result_count; r++) j->s->result[r] = partial_place(kind);
+    for (int r = 0; r < j->rule->result_count; r++) j->s->result[r] = dti_place_partial(kind);
     say(j, "the value %s with %s", trend == DTI_RISING ? "rises" : "falls", name(j, operand));
     return true;
 }
@@ -535,149 +520,4 @@ bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strate
     int extreme = first_extreme(&j);
     if (extreme >= 0) return judge_trend(&j, extreme);
     return rule->monomial_count ? judge_polynomial(&j) : judge_none(&j);
-}
-
-/* ---- all strategies ---------------------------------------------------------------------------------------------- */
-
-typedef struct listing {
-    const dti_rule *rule;
-    const dti_bound *bound;
-    const uint8_t *kinds;
-    dti_strategy *out, s;
-    int max, n, factor;                /* factor: that is split; -1: none                                          */
-    uint32_t sums;                     /* operands that may be P(sum), P(avg) here                                 */
-} listing;
-
-static bool may_be(const listing *l, int operand, dti_partial kind)
-{
-    return (l->bound->present >> operand & 1) && (!l->kinds || (l->kinds[operand] >> kind & 1));
-}
-
-static void add_if_legal(listing *l)
-{
-    if (l->n < l->max && dti_partial_decide(l->rule, l->bound, &l->s, NULL)) l->out[l->n++] = l->s;
-}
-
-/* Operands that have the split factor. */
-static uint32_t split_operands(const listing *l)
-{
-    return l->factor < 0 ? 0 : dti_bound_operands(l->bound, l->bound->factor[l->factor].letter);
-}
-
-/* Operands that may be P beside the split, as far as is quickly seen: none where a result keeps the split, and none
- * that share a monomial with it. */
-static uint32_t summable(const listing *l)
-{
-    uint32_t split = split_operands(l), sums = in_monomials(l->rule);
-    if (l->factor < 0) return sums;
-    if (results_with(l->rule, l->bound, l->bound->factor[l->factor].letter)) return 0;
-    for (int i = 0; i < l->rule->monomial_count; i++)
-        if (l->rule->monomial[i].operands & split) sums &= ~l->rule->monomial[i].operands;
-    return sums;
-}
-
-/* Operands that are P and share a monomial with this one. */
-static bool has_partial_partner(const listing *l, int operand)
-{
-    uint32_t partners = 0;
-    for (int i = 0; i < l->rule->monomial_count; i++)
-        if (l->rule->monomial[i].operands >> operand & 1) partners |= l->rule->monomial[i].operands;
-    for (int o = 0; o < operand; o++)
-        if ((partners >> o & 1) && l->s.operand[o].what == DTI_PLACE_P) return true;
-    return false;
-}
-
-enum { MOST_VARIED = 5 };              /* operands: their choices fit the list                                     */
-
-/* Of many operands that may be P all are, or none. */
-static void vary_together(listing *l)
-{
-    uint32_t split = split_operands(l);
-    for (int all = 0; all < 2; all++) {
-        for (int o = 0; o < l->rule->operand_count; o++) {
-            int own = split >> o & 1 ? dti_bound_operand_factor(l->bound, l->factor, o) : 0;
-            dti_partial kind = may_be(l, o, DTI_SUM) ? DTI_SUM : may_be(l, o, DTI_AVG) ? DTI_AVG : DTI_PARTIAL_NONE;
-            l->s.operand[o] = split >> o & 1 ? (dti_place){ DTI_PLACE_S, 0, (int16_t)own } : (dti_place){ 0 };
-            if (all && kind && (l->sums >> o & 1) && !has_partial_partner(l, o)) l->s.operand[o] = partial_place(kind);
-        }
-        add_if_legal(l);
-    }
-}
-
-static int varied(const listing *l)
-{
-    int n = 0;
-    for (int o = 0; o < l->rule->operand_count; o++)
-        n += (l->sums >> o & 1) && (may_be(l, o, DTI_SUM) || may_be(l, o, DTI_AVG));
-    return n;
-}
-
-/* All choices for the operands from this one on. */
-static void vary(listing *l, int operand)
-{
-    if (operand == l->rule->operand_count) {
-        add_if_legal(l);
-        return;
-    }
-    bool split = split_operands(l) >> operand & 1;
-    int own = split ? dti_bound_operand_factor(l->bound, l->factor, operand) : 0;
-    l->s.operand[operand] = split ? (dti_place){ DTI_PLACE_S, 0, (int16_t)own } : (dti_place){ 0 };
-    vary(l, operand + 1);
-    if (split || !(l->sums >> operand & 1) || has_partial_partner(l, operand)) return;
-    for (dti_partial kind = DTI_SUM; kind <= DTI_AVG && l->n < l->max; kind++) {
-        if (!may_be(l, operand, kind)) continue;
-        l->s.operand[operand] = partial_place(kind);
-        vary(l, operand + 1);
-    }
-    l->s.operand[operand] = (dti_place){ 0 };
-}
-
-static void list_sums(listing *l, int factor)
-{
-    l->factor = factor;
-    l->sums = summable(l);
-    memset(&l->s, 0, sizeof l->s);
-    if (l->kinds && varied(l) > MOST_VARIED) vary_together(l);
-    else vary(l, 0);
-}
-
-static void list_trends(listing *l)
-{
-    for (int o = 0; o < l->rule->operand_count; o++)
-        for (dti_partial kind = DTI_MAX; kind <= DTI_MIN; kind++) {
-            if (!may_be(l, o, kind)) continue;
-            memset(&l->s, 0, sizeof l->s);
-            l->s.operand[o] = partial_place(kind);
-            add_if_legal(l);
-        }
-}
-
-/* A factor of a letter that operands have; of those that an index map leads between, the first. */
-static bool is_listed(const dti_bound *bound, int factor)
-{
-    int letter = bound->factor[factor].letter;
-    if (!bound->letter[letter].operands) return false;
-    for (int i = 0; i < letter; i++)
-        if (bound->letter[i].operands && dti_bound_alike(bound, i, letter)) return false;
-    return true;
-}
-
-static void list_fresh(listing *l, int factor)
-{
-    memset(&l->s, 0, sizeof l->s);
-    l->s.fresh = (dti_place){ DTI_PLACE_S, 0, (int16_t)factor };
-    add_if_legal(l);
-}
-
-int dti_partial_strategies(const dti_rule *rule, const dti_bound *bound, const uint8_t *kinds,
-                           dti_strategy *strategies, int max)
-{
-    listing l = { .rule = rule, .bound = bound, .kinds = kinds, .out = strategies, .max = max };
-    list_sums(&l, -1);
-    list_trends(&l);
-    for (int f = 0; f < bound->factor_count; f++)
-        if (is_listed(bound, f)) list_sums(&l, f);
-    for (int f = 0; f < bound->factor_count; f++)
-        if (!dti_bound_operands(bound, bound->factor[f].letter)) list_fresh(&l, f);
-    return l.n;
 }

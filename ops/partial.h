@@ -44,6 +44,14 @@ typedef struct dti_strategy {          /* along one mesh dim                    
     uint32_t lift_number;              /* 1: the number 1 is added on the first rank alone                         */
 } dti_strategy;
 
+static inline dti_place dti_place_partial(dti_partial kind) { return (dti_place){ DTI_PLACE_P, (int8_t)kind, 0 }; }
+
+/* Results that a caller sees, not kept ones, that have a letter, or one that is mapped to or from it. */
+static inline uint32_t dti_seen_results(const dti_rule *rule, const dti_bound *bound, int letter)
+{
+    return dti_bound_results(bound, letter) & ((1u << dti_rule_results(rule)) - 1);
+}
+
 /* Is operand (and fresh) of a strategy legal? Then the rest of it is written. The reason goes to *why* (NULL: nowhere),
  * one sentence without an end: what comes of it, or what forbids it and what would do. */
 bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strategy *strategy, dti_pen *why);

@@ -127,6 +127,14 @@ static inline dti_partial dti_letter_kind(const dti_letter *letter)
     return letter->kind ? (dti_partial)letter->kind : DTI_SUM;
 }
 
+/* Operands in some monomial. */
+static inline uint32_t dti_rule_operands(const dti_rule *rule)
+{
+    uint32_t operands = 0;
+    for (int i = 0; i < rule->monomial_count; i++) operands |= rule->monomial[i].operands;
+    return operands;
+}
+
 /* Operands that a gradient needs: those "saves" names, and the partners of every operand in a monomial. */
 uint32_t dti_rule_saves(const dti_rule *rule);
 
