@@ -150,7 +150,8 @@ dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cros
 {
     dt_cross_entropy_params with = params ? *params : (dt_cross_entropy_params){ .label_smoothing = 0 };
     dt_tensor *y[2] = { NULL };
-    if (!logits) return NULL;
+    if (!logits) return dt_apply(&cross_entropy, (dt_tensor *[]){ NULL, targets, with.class_weights }, 3,
+                                 &(dti_cross_entropy){ 0 });
     dt_context *ctx = dt_mesh_context(dt_spec_mesh(dt_tensor_spec(logits)));
     dt_dtype dtype = dt_spec_dtype(dt_tensor_spec(logits));
     if (!check_params(ctx, &with)) return NULL;

@@ -17,7 +17,12 @@
 
 /* Attributes and shapes may be new in every step, so what is remembered has an end: when there are many calls those
  * that were not asked for since there were as many before are forgotten. */
-typedef struct dispatch_state { dti_table calls, before; } dispatch_state;
+enum { DEEPEST = 16 };                  /* ops that are made of ops that are made of others ..                      */
+
+typedef struct dispatch_state {
+    dti_table calls, before;
+    int depth;                         /* of ops that are being made of others                                     */
+} dispatch_state;
 
 typedef struct remembered { dti_dispatch dispatch; dti_rule rule; unsigned char key[]; } remembered;
 
@@ -378,9 +383,19 @@ static void count_statistics(dt_counters *counters, const dt_counters *before)
         if (k != DT_COMM_LOCAL) counters->implied += counters->calls[k] - before->calls[k];
 }
 
+static bool enter(dt_context *ctx, dispatch_state *state, const dti_dispatch *d)
+{
+    if (state->depth < DEEPEST) return ++state->depth;
+    dti_fail(ctx, DT_ERR_STATE, "%s: made of others, which are made of others, %d deep: of itself?",
+             dti_rule_op(d->rule), DEEPEST);
+    return false;
+}
+
 static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                       dti_storage **y)
 {
+    dispatch_state *state = state_get(ctx);
+    if (!state || !enter(ctx, state, d)) return false;
     dt_decomposition parts = { .ctx = ctx, .op = d->op, .attributes = attributes->values, .in_count = d->n,
                                .out_count = d->result_count, .whole = d->whole };
     dt_mesh *mesh = d->result[0]->mesh;
@@ -389,6 +404,7 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
     dti_scope_drop_flags(ctx, DT_SCOPE_STRICT);
     for (int i = 0; i < d->n; i++) parts.in[i] = x[i];
     dt_status status = d->op->decompose(&parts);
+    state->depth--;
     if (status && !dti_failed(ctx)) dti_fail(ctx, status, "%s: what it is made of failed", dti_rule_op(d->rule));
     for (int r = 0; r < d->result_count && !dti_failed(ctx); r++)
         if (!take_result(d, r, parts.out[r], &y[r]) && !dti_failed(ctx))
@@ -488,8 +504,9 @@ bool dti_call_begin(dt_context *ctx, dti_calling *c, const void *values)
         c->x[i] = c->in[i];
         specs[i] = c->in[i] ? c->in[i]->spec : NULL;
     }
+    const dt_shape *first = c->n == 0 ? &scalar : specs[0] ? &specs[0]->shape : NULL;
     bool found = check_operands(ctx, c->op, c->in, c->n)
-        && dti_attributes_read(ctx, c->op, values, specs[0] ? &specs[0]->shape : &scalar, &c->attributes)
+        && dti_attributes_read(ctx, c->op, values, first, &c->attributes)
         && (c->d = find(ctx, c, specs)) != NULL
         && check_count(ctx, c->d, c->wanted) && (!c->op->writes || dti_write_ready(ctx, c->d, c->in));
     if (found) dti_dispatch_hold(c->d);                                /* others are asked for before it ends      */

@@ -42,12 +42,30 @@ static void save_operand(op_state *s, int i, dt_tensor *x)
     dti_tensor_need(s->in[i]);
 }
 
+/* One that was P is summed, and rounded, again as it was: the gradient is one at the numbers that were used. */
+static void save_summed(op_state *s, int i, dt_tensor *x)
+{
+    s->in[i] = dti_tape_save(x);
+    if (!s->in[i]) return;
+    s->again[i] = s->dispatch->used[i];
+    dti_tensor_need(s->in[i]);
+}
+
+static void save_used(op_state *s, int i, dt_tensor *in, dt_tensor *used)
+{
+    dt_tensor *kept = cheaper(in, used);
+    bool summed = kept != used && kept->spec->layout->partial_count > 0;
+    if (!summed) save_operand(s, i, kept);
+    else if (dti_tape_source(kept)) save_operand(s, i, used);
+    else save_summed(s, i, kept);
+}
+
 static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_tensor *const *out)
 {
     const dti_rule *rule = s->dispatch->rule;
     uint32_t saved = dti_rule_saves(rule);
     for (int i = 0; i < s->dispatch->n; i++)
-        if ((saved >> i & 1) && in[i]) save_operand(s, i, cheaper(in[i], used[i]));
+        if ((saved >> i & 1) && in[i]) save_used(s, i, in[i], used[i]);
     for (int r = 0; r < s->dispatch->result_count; r++)
         if (rule->saves_result || r >= dti_rule_results(rule)) s->out[r] = dti_tape_save_own(out[r]);
 }
@@ -100,6 +118,16 @@ static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
     return *grad != NULL;
 }
 
+/* What was saved of an operand, as it was used. */
+static dt_tensor *restored(const op_state *s, int i)
+{
+    const dti_dispatch *d = s->dispatch;
+    dt_tensor *x = s->in[i];
+    if (!x || !s->again[i]) return x;
+    if (x->spec == d->in[i] && s->again[i] == d->used[i]) x = dti_tensor_copy(x, d->via[i]);
+    return x ? dti_tensor_copy(x, s->again[i]) : NULL;
+}
+
 static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     op_state *s = node->state;
@@ -107,7 +135,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     dt_gradient g = { .ctx = node->ctx, .op = d->op, .attributes = s->attributes, .in_count = d->n,
                       .out_count = d->result_count };
     for (int i = 0; i < d->n; i++) {
-        g.in[i] = s->again[i] ? dti_tensor_copy(s->in[i], s->again[i]) : s->in[i];
+        g.in[i] = restored(s, i);
         if (s->again[i] && !g.in[i]) return false;
         g.in_spec[i] = d->in[i];
         g.in_shape[i] = d->in[i] ? d->in[i]->shape : (dt_shape){ .n = -1 };

@@ -220,6 +220,9 @@ static dt_status derive_stack(dt_context *ctx, const void *attributes, const dt_
     if (dim < -dims - 1 || dim > dims)
         return dt_context_fail(ctx, DT_ERR_ARG, "stack: expected dim in %lld .. %lld, got %lld", (long long)-dims - 1,
                                (long long)dims, (long long)dim);
+    if (dims == DT_MAX_DIMS)
+        return dt_context_fail(ctx, DT_ERR_SHAPE, "stack: expected at most %d dims, got %lld", DT_MAX_DIMS - 1,
+                               (long long)dims);
     out->map.dim = (int)(dim < 0 ? dim + dims + 1 : dim);
     for (int i = 0; i < n; i++) {
         dti_put(&pen, "%s", i ? "," : "");
@@ -387,22 +390,24 @@ static dt_status take_all(dt_tensor *x, const pieces *p, int n, int dim, dt_tens
     return status;
 }
 
-static dt_status check_count(const dt_tensor *x, const char *op, int n)
+static dt_status check_count(const dt_tensor *x, const char *op, int n, const void *sizes, dt_tensor *const *result)
 {
     if (!x) return DT_ERR_ARG;
+    if (!sizes || !result)
+        return dt_context_fail(x->ctx, DT_ERR_ARG, "%s: got no %s", op, sizes ? "room for pieces" : "sizes");
     if (n > 0) return DT_OK;
     return dt_context_fail(x->ctx, DT_ERR_ARG, "%s: expected at least one piece, got %d", op, n);
 }
 
 dt_status dt_split(dt_tensor *x, const int64_t *sizes, int n, int dim, dt_tensor **result)
 {
-    dt_status status = check_count(x, "split", n);
+    dt_status status = check_count(x, "split", n, sizes, result);
     return status ? status : take_all(x, &(pieces){ .sizes = sizes }, n, dim, result);
 }
 
 dt_status dt_chunk(dt_tensor *x, int n, int dim, dt_tensor **result)
 {
-    dt_status status = check_count(x, "chunk", n);
+    dt_status status = check_count(x, "chunk", n, x, result);
     if (status) return status;
     const dt_shape *shape = &x->spec->shape;
     int at = dim < 0 ? dim + shape->n : dim;

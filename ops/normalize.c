@@ -51,10 +51,11 @@ static dt_status write_trailing(dt_context *ctx, const char *op, const dti_norm 
 {
     char letters[4 * DT_MAX_DIMS] = "";
     dti_pen pen = { letters, sizeof letters, 0 };
-    int dims = shapes[1].n;
+    bool there = shapes[0].n >= 0 && shapes[1].n >= 0; /* else that is what is said                                  */
+    int dims = there ? shapes[1].n : 1;
     if (!(norm->eps >= 0))
         return dt_context_fail(ctx, DT_ERR_ARG, "%s: expected an eps of at least 0, got %g", op, norm->eps);
-    if (dims < 1 || dims > shapes[0].n)
+    if (there && (dims < 1 || dims > shapes[0].n))
         return dt_context_fail(ctx, DT_ERR_SHAPE, "%s: expected 1 .. %d dims for w, as x has, got %d", op, shapes[0].n,
                                dims);
     for (int d = 0; d < dims; d++) dti_put(&pen, "%s%c!", d ? " " : "", 'a' + d);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gradients of reductions: of every element that went into a result, from what came of the result. */
+#include <math.h>
+
 #include "ops/gradients.h"
 #include "placements/spec.h"
 #include "tensor/tensor.h"
@@ -71,7 +73,7 @@ dt_status dti_grad_var(dt_gradient *g)
 {
     double by = (double)count(g) - (double)over(g)->correction;
     dt_tensor *apart = dt_sub(g->in[0], dt_mean(g->in[0], over(g)->dims, true));
-    return one(g, dt_mul(dt_mul_scalar(apart, 2 / by), spread(g, g->out_grad[0])));
+    return one(g, dt_mul(dt_mul_scalar(apart, by > 0 ? 2 / by : NAN), spread(g, g->out_grad[0])));
 }
 
 /* x / norm, 0 where that is. */

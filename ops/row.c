@@ -17,6 +17,8 @@
 
 static bool read_dim(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first, int *dim)
 {
+    if (!first)
+        return dti_fail(ctx, DT_ERR_ARG, "%s: its first operand, which has the dims, is missing", op->head), false;
     if (*dim >= -first->n && *dim < first->n) {
         if (*dim < 0) *dim += first->n;
         return true;
@@ -29,7 +31,7 @@ static bool read_dim(dt_context *ctx, const dt_op *op, const dt_attribute *a, co
 
 static bool read_dims(dt_context *ctx, const dt_op *op, const dt_attribute *a, const dt_shape *first, dt_dims *dims)
 {
-    dt_dims sorted = { .n = dims->n ? dims->n : first->n };
+    dt_dims sorted = { .n = dims->n ? dims->n : first ? first->n : 1 };
     bool among[DT_MAX_DIMS] = { false };
     if (dims->n < 0 || dims->n > DT_MAX_DIMS)
         return dti_fail(ctx, DT_ERR_ARG, "%s: expected at most %d %s, got %d", op->head, DT_MAX_DIMS, a->name, dims->n),
@@ -41,7 +43,7 @@ static bool read_dims(dt_context *ctx, const dt_op *op, const dt_attribute *a, c
             return dti_fail(ctx, DT_ERR_ARG, "%s: dim %d stands twice in %s", op->head, dim, a->name), false;
         among[dim] = true;
     }
-    for (int d = 0, i = 0; d < first->n; d++)
+    for (int d = 0, i = 0; first && d < first->n; d++)
         if (among[d]) sorted.dim[i++] = d;
     *dims = sorted;
     return true;

@@ -17,8 +17,8 @@ typedef struct dti_attributes {
     _Alignas(16) unsigned char values[DT_MAX_ATTRIBUTE_BYTES], key[DT_MAX_ATTRIBUTE_BYTES];
 } dti_attributes;
 
-/* Attributes of a call on operands of which the first has this shape. false and DT_ERR_ARG: a dim out of range, or
- * named twice; values missing. */
+/* Attributes of a call on operands of which the first has this shape (NULL: it is absent). false and DT_ERR_ARG: a dim
+ * out of range, or named twice; values missing. */
 bool dti_attributes_read(dt_context *ctx, const dt_op *op, const void *values, const dt_shape *first,
                          dti_attributes *out);
 

@@ -244,8 +244,9 @@ static bool walk(dt_tensor *y, dt_tensor *seed, bool within, int64_t first)
 
 dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
 {
-    if (!y) return DT_ERR_ARG;
-    dt_context *ctx = y->ctx;
+    dt_context *ctx = y ? y->ctx : seed ? seed->ctx : NULL;
+    if (!ctx) return DT_ERR_ARG;
+    if (!y && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_ARG, "dt_backward: got a seed for no tensor");
     if (!dti_failed(ctx)) walk(y, seed, false, 0);
     return dt_context_status(ctx);
 }

@@ -48,7 +48,7 @@ static void copy_part(const dt_call *call, const dt_index_part *part, int dims)
     const dt_part *x = &call->in[part->operand], *y = &call->out[part->result];
     span from = span_of(x, call->map->dim, dims), to = span_of(y, call->map->dim, dims);
     int64_t n = part->hi - part->lo, from_row = from.size * from.inner, to_row = to.size * to.inner;
-    int64_t step = part->step * from.inner;
+    int64_t step = n > 1 ? part->step * from.inner : 0; /* that of one may be anything                              */
     if (n == 0 || to.outer * to.inner == 0) return;
     const char *source = (const char *)x->data + part->from * from.inner;
     char *target = (char *)y->data + part->lo * to.inner;

@@ -172,6 +172,12 @@ static dt_status wrong_parts(dt_decomposition *d)
     return dt_context_status(d->ctx);
 }
 
+static dt_status own_parts(dt_decomposition *d)
+{
+    d->out[0] = dt_apply(d->op, d->in, 1, NULL);
+    return dt_context_status(d->ctx);
+}
+
 static dt_status no_parts(dt_decomposition *d) { return (void)d, DT_OK; }
 
 static dt_status users_rank(dt_context *ctx, void *arg)
@@ -182,6 +188,7 @@ static dt_status users_rank(dt_context *ctx, void *arg)
                                 .decompose = wrong_parts };
     static const dt_op none = { .head = "none_of(x)", .rule = "m n! -> m n!", .kernel = never,
                                 .decompose = no_parts };
+    static const dt_op own = { .head = "own(x)", .rule = "m n! -> m n!", .kernel = never, .decompose = own_parts };
     dt_tensor *x = dt_arange(dt_spec_parse(dt_mesh_create(ctx, "x"), "f64[4,6]@x:S(1)"), 0, 1);
     (void)arg;
     dt_tensor *y = dt_apply(&center, &x, 1, NULL);
@@ -191,6 +198,8 @@ static dt_status users_rank(dt_context *ctx, void *arg)
     expect_error(ctx, DT_ERR_STATE, "wrong: made of others its result is f64[4,1]", "another shape");
     expect(!dt_apply(&none, &x, 1, NULL), "no result");
     expect_error(ctx, DT_ERR_STATE, "none_of: made of others it gives no result 0", "no result");
+    expect(!dt_apply(&own, &x, 1, NULL), "of itself");
+    expect_error(ctx, DT_ERR_STATE, "own: made of others", "of itself");
     return dt_context_status(ctx);
 }
 

@@ -624,6 +624,15 @@ static dt_status check_refusals(dt_context *ctx, void *arg)
     expect_error(ctx, DT_ERR_SHAPE, "one of them -1 at most", "split");
     dt_split(x, (int64_t[]){ -1, -1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0 }, 12, 0, pieces);
     expect_error(ctx, DT_ERR_SHAPE, "one of them -1 at most", "split");
+    dt_split(x, NULL, 2, 0, pieces);
+    expect_error(ctx, DT_ERR_ARG, "split: got no sizes", "split");
+    dt_split(x, (int64_t[]){ 6 }, 1, 0, NULL);
+    expect_error(ctx, DT_ERR_ARG, "split: got no room for pieces", "split");
+    dt_chunk(x, 2, 0, NULL);
+    expect_error(ctx, DT_ERR_ARG, "chunk: got no room for pieces", "chunk");
+    dt_gather(NULL, 0, i);
+    expect_error(ctx, DT_ERR_ARG, "gather(x, ids): its first operand, which has the dims, is missing", "gather");
+    expect(dt_slice(x, 1, 1, INT64_MAX, INT64_MAX) != NULL, "a slice of one by the largest step");
     dt_chunk(x, 0, 0, pieces);
     expect_error(ctx, DT_ERR_ARG, "chunk: expected at least one piece, got 0", "chunk");
     dt_chunk(x, 3, -3, pieces);

@@ -2,6 +2,7 @@
  *
  * The tape: gradients of redistributions and borders, sums of gradients, what is kept and when it goes. Ops are rows of
  * the test's own. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -674,7 +675,60 @@ static dt_status refused(dt_context *ctx, void *arg)
 
 static void bad_input_is_refused(void) { launch(2, refused, NULL); }
 
+/* ---- what was used ----------------------------------------------------------------------------------------------- */
+
+static dt_tensor *log_sum(dt_tensor *const *x, void *arg)
+{
+    (void)arg;
+    return dt_logsumexp(x[0], DT_DIMS(0), false);
+}
+
+/* Summands that differ much from their sum, which is rounded: the gradient is one at what was rounded, whatever the
+ * tape keeps, and so it sums to 1. */
+static dt_status rounded_rank(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    const char *dtypes[] = { "bf16", "f16", "f32" };
+    for (int i = 0; i < DT_COUNT(dtypes); i++) {
+        char spec[32];
+        snprintf(spec, sizeof spec, "%s[64]@x:P", dtypes[i]);
+        dt_tensor *x = dt_require_grad(dt_mul_scalar(dt_randn(dt_spec_parse(mesh, spec), 3), 30.1));
+        dt_tensor *y = arg ? dt_recompute(log_sum, NULL, &x, 1) : log_sum(&x, NULL);
+        dt_backward(y, NULL);
+        double sum = dt_tensor_item(dt_sum(dt_cast(dt_redistribute(dt_grad(x), ""), DT_F64), DT_ALL, false));
+        expect(fabs(sum - 1) < 0.02, "%s: a gradient that sums to %g", spec, sum);
+    }
+    return dt_context_status(ctx);
+}
+
+static void gradients_are_at_what_was_used(void)
+{
+    launch(4, rounded_rank, NULL);
+    launch(4, rounded_rank, "again");
+}
+
+static dt_status numbers_rank(dt_context *ctx, void *arg)
+{
+    dt_tensor *x = leaf(dt_mesh_create(ctx, "x"), "f64[8]@x:S(0)"), *top[2];
+    (void)arg;
+    dt_topk(x, 3, 0, true, top);
+    expect(dt_backward(dt_sum(top[1], DT_ALL, false), NULL) != DT_OK, "backward from numbers of elements");
+    expect_error(ctx, DT_ERR_STATE, "depends on no leaf", "backward from numbers of elements");
+    dt_backward(dt_sum(top[0], DT_ALL, false), NULL);
+    expect(dt_tensor_item(dt_sum(dt_grad(x), DT_ALL, false)) == 3, "the gradient of topk");
+    expect(dt_backward(NULL, x) == DT_ERR_ARG, "a seed for no tensor");
+    expect_error(ctx, DT_ERR_ARG, "a seed for no tensor", "a seed for no tensor");
+    dt_tensor *pair = leaf(dt_mesh_create(ctx, "x"), "f64[2]");
+    dt_backward(dt_var(pair, DT_ALL, 2, false), NULL);
+    expect(isnan(dt_tensor_item(dt_sum(dt_grad(pair), DT_ALL, false))), "the gradient of a variance of nothing");
+    return dt_context_status(ctx);
+}
+
+static void numbers_of_elements_have_no_gradient(void) { launch(2, numbers_rank, NULL); }
+
 static const test_row rows[] = {
+    { "gradients are at what was used", gradients_are_at_what_was_used },
+    { "numbers of elements have no gradient", numbers_of_elements_have_no_gradient },
     { "gradients of redistributions", gradients_of_redistributions },
     { "gradients of other redistributions", gradients_of_other_redistributions },
     { "pins of one tensor are one", pins_of_one_tensor_are_one },
