@@ -52,8 +52,8 @@ void dti_stream(void *to, const void *from, size_t n)
     if (end < n) memcpy((char *)to + end, (const char *)from + end, n - end);
 }
 
-/* A block is summed in registers, and is so small that loads and stores are under way together. */
-enum { VECTORS = 4, BLOCK = VECTORS * sizeof(__m256) };
+/* A block, one line, is summed in registers: loads and stores are then always under way together. */
+enum { VECTORS = 2, BLOCK = VECTORS * sizeof(__m256) };
 
 DTI_AVX static inline __m256 load(const char *from, int v)
 {
