@@ -527,7 +527,8 @@ bool dti_call_compute(dt_context *ctx, dti_calling *c, dt_tensor **out)
 void dti_call_end(dti_calling *c) { dti_dispatch_release(c->d); }
 
 /* In one function with all that it goes through: that saves an eighth of a known call's instructions. */
-__attribute__((flatten)) static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values,
+__attribute__((flatten))
+static bool apply(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n, const void *values,
                   const char *placements, int count, dt_tensor **out)
 {
     dti_calling c; /* not set to zero: it is large */
