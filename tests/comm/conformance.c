@@ -393,7 +393,7 @@ static void try_list(dti_group *group, const int *which, int n, bool to_all)
     static const dt_dtype dtypes[] = { DT_F32, DT_I64, DT_BF16 };
     const dti_comm_ops *ops = group->comm->ops;
     trial *trials = calloc((size_t)n, sizeof *trials);
-    dti_exchange list[SPLIT + 1];
+    dti_exchange list[SPLIT + 1] = { { .get_count = 0 } };
     if (!expect(trials != NULL, "memory")) return;
     for (int i = 0; i < n; i++) {
         setting s = moved(group, lengths[i % DT_COUNT(lengths)], dtypes[i % DT_COUNT(dtypes)]);
