@@ -86,7 +86,7 @@ static void can_be_used(dt_context *ctx, const dt_spec *given, const dt_spec *us
     fuzz_demand(dt_spec_dtype(given) == dt_spec_dtype(used), "the same dtype");
     fuzz_demand(dt_spec_check(used) == DT_OK, dt_context_error(ctx));
     if (elements_of(a) > MANY || dt_rank_count(ctx) > 64) return;
-    const dt_spec *via = dti_dispatch_via(given, used);
+    const dt_spec *via = dti_dispatch_via(given, given, used);
     fuzz_demand(dt_plan_create(given, via, DT_PLAN_TIME) != NULL, dt_context_error(ctx));
     fuzz_demand(dt_plan_create(via, used, DT_PLAN_TIME) != NULL, dt_context_error(ctx));
 }
