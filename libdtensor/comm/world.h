@@ -66,7 +66,7 @@ typedef struct dti_rank_state {
 typedef struct dti_world {
     int n;
     dti_patience patience;
-    size_t fit;                    /* bytes of a target that still fit a rank's part of the cache                  */
+    size_t fit;                    /* bytes a rank may write at once and find them in the cache, and what was read */
     pthread_mutex_t mutex;
     dti_circle *circles;
     uint64_t failures;
