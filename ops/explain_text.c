@@ -87,7 +87,8 @@ static void put_cost(dti_pen *cells, const void *arg)
     if (way->calls)
         dti_put(cells, "parts\t%lld\treceived by the first rank in %lld calls, statistics of rows\n",
                 (long long)way->statistics, (long long)way->calls);
-    dti_put(cells, "bytes\t%lld\treceived by the busiest rank\n", (long long)way->bytes);
+    dti_put(cells, "bytes\t%lld\treceived by the busiest rank%s\n", (long long)way->bytes,
+            way->calls ? " of operands, and of parts" : "");
     dti_put(cells, "time\t%.3f\tus, moves and work, by the formulas that choose\n", (double)way->answer->ns / 1e3);
 }
 

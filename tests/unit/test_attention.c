@@ -9,6 +9,7 @@
 #include <dtensor/dtensor.h>
 
 #include "errors.h"
+#include "launch.h"
 
 /* ---- attention by loops ------------------------------------------------------------------------------------------ */
 
@@ -216,13 +217,6 @@ static dt_status run_attention(dt_context *ctx, void *arg)
     for (int i = 0; i < DT_COUNT(layouts); i++) try_all(mesh, z, &a, i);
     arrays_free(&a);
     return dt_context_status(ctx);
-}
-
-static void launch(int ranks, dt_rank_fn fn, const void *arg)
-{
-    char error[512] = "";
-    expect(dt_launch_threads(ranks, fn, (void *)(uintptr_t)arg, error, sizeof error) == DT_OK, "%d ranks: %s", ranks,
-           error);
 }
 
 static void by_loops(void)

@@ -8,6 +8,7 @@
 #include <dtensor/dtensor.h>
 
 #include "errors.h"
+#include "launch.h"
 
 /* ---- by loops ---------------------------------------------------------------------------------------------------- */
 
@@ -188,12 +189,6 @@ static dt_status everywhere(dt_context *ctx, void *arg)
         free(a.slope);
     }
     return dt_context_status(ctx);
-}
-
-static void launch(int ranks, dt_rank_fn fn, void *arg)
-{
-    char error[512] = "";
-    expect(dt_launch_threads(ranks, fn, arg, error, sizeof error) == DT_OK, "on %d: %s", ranks, error);
 }
 
 static void as_by_loops(void)
@@ -406,6 +401,8 @@ static dt_status refusals(dt_context *ctx, void *arg)
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
     dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[4,6]")), *targets = dt_zeros(dt_spec_parse(mesh, "i64[4]"));
     (void)arg;
+    dt_cross_entropy(NULL, targets, NULL);
+    expect_error(ctx, DT_ERR_ARG, "expected at least 1 dim, of classes, got none", "no logits");
     dt_cross_entropy(x, dt_full(dt_spec_parse(mesh, "i64[4]"), 6), NULL);
     expect_error(ctx, DT_ERR_ARG, "targets below 6, got 6", "a target that is no class");
     dt_cross_entropy(dt_redistribute(x, "x:S(1)"), dt_full(dt_spec_parse(mesh, "i64[4]"), 6), NULL);

@@ -8,13 +8,7 @@
 #include <dtensor/dtensor.h>
 
 #include "errors.h"
-
-static void launch(int ranks, dt_rank_fn fn, void *arg)
-{
-    char error[512];
-    dt_status status = dt_launch_threads(ranks, fn, arg, error, sizeof error);
-    expect(status == DT_OK, "%d ranks: %s", ranks, error);
-}
+#include "launch.h"
 
 typedef struct traffic { int64_t calls, bytes; } traffic;
 
@@ -128,7 +122,7 @@ static dt_status split_rank(dt_context *ctx, void *arg)
 
 static void statistics_move_and_nothing_else(void)
 {
-    for (int i = 0; i < DT_COUNT(splits); i++) launch(4, split_rank, (void *)(uintptr_t)&splits[i]);
+    for (int i = 0; i < DT_COUNT(splits); i++) launch(4, split_rank, &splits[i]);
 }
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */

@@ -9,13 +9,7 @@
 #include <dtensor/op.h>
 
 #include "errors.h"
-
-static void launch(int ranks, dt_rank_fn fn, void *arg)
-{
-    char error[512] = "";
-    dt_status status = dt_launch_threads(ranks, fn, arg, error, sizeof error);
-    expect(status == DT_OK, "%d ranks: %s", ranks, error);
-}
+#include "launch.h"
 
 static dt_tensor *drawn(dt_mesh *mesh, const char *spec, uint64_t seed)
 {
@@ -68,7 +62,7 @@ static dt_status copied(dt_context *ctx, void *arg)
 
 static void values_are_copied(void)
 {
-    for (int i = 0; i < DT_COUNT(copies); i++) launch(4, copied, (void *)(uintptr_t)&copies[i]);
+    for (int i = 0; i < DT_COUNT(copies); i++) launch(4, copied, &copies[i]);
 }
 
 /* What was redistributed of the old value is not read any more; strict scopes take a copy that was asked for. */
@@ -174,8 +168,8 @@ static dt_status adamw(dt_context *ctx, void *arg)
 static void optimisers_step(void)
 {
     for (int i = 0; i < DT_COUNT(optimised); i++) {
-        launch(4, momentum, (void *)(uintptr_t)&optimised[i]);
-        launch(3, adamw, (void *)(uintptr_t)&optimised[i]);
+        launch(4, momentum, &optimised[i]);
+        launch(3, adamw, &optimised[i]);
     }
 }
 
@@ -450,7 +444,7 @@ static dt_status refused(dt_context *ctx, void *arg)
 
 static void writes_are_refused(void)
 {
-    for (int i = 0; i < DT_COUNT(refusals); i++) launch(2, refused, (void *)(uintptr_t)&refusals[i]);
+    for (int i = 0; i < DT_COUNT(refusals); i++) launch(2, refused, &refusals[i]);
 }
 
 static const test_row rows[] = {

@@ -119,6 +119,10 @@ static dt_status run_norms(dt_context *ctx, void *arg)
     dt_tensor *x = drawn(mesh, DT_F32, DT_SHAPE(2, 3), 1), *w = drawn(mesh, DT_F32, DT_SHAPE(2), 1);
     expect(!dt_rms_norm(x, w, 1e-5), "a result");
     expect_error(ctx, DT_ERR_SHAPE, "expected one size for a, got 3 in x and 2 in w", "other dims");
+    expect(!dt_layer_norm(NULL, w, NULL, 1e-5), "a result");
+    expect_error(ctx, DT_ERR_ARG, "expected a tensor for x, got none", "no x");
+    expect(!dt_rms_norm(x, NULL, 1e-5), "a result");
+    expect_error(ctx, DT_ERR_ARG, "expected a tensor for w, got none", "no w");
     expect(!dt_layer_norm(x, dt_zeros(dt_spec_parse(mesh, "f32[]")), NULL, 1e-5), "a result");
     expect_error(ctx, DT_ERR_SHAPE, "expected 1 .. 2 dims for w, as x has, got 0", "no dims");
     expect(!dt_softmax(x, 2), "a result");

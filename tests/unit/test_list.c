@@ -9,15 +9,9 @@
 #include <dtensor/op.h>
 
 #include "errors.h"
+#include "launch.h"
 
 enum { MOST = 160 };
-
-static void launch(int ranks, dt_rank_fn fn, void *arg)
-{
-    char error[512] = "";
-    dt_status status = dt_launch_threads(ranks, fn, arg, error, sizeof error);
-    expect(status == DT_OK, "%d ranks: %s", ranks, error);
-}
 
 static dt_tensor *drawn(dt_mesh *mesh, const char *spec, uint64_t seed)
 {

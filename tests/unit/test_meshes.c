@@ -8,13 +8,7 @@
 #include <dtensor/dtensor.h>
 
 #include "errors.h"
-
-static void launch(int ranks, dt_rank_fn fn, void *arg)
-{
-    char error[512] = "";
-    dt_status status = dt_launch_threads(ranks, fn, arg, error, sizeof error);
-    expect(status == DT_OK, "%d ranks: %s", ranks, error);
-}
+#include "launch.h"
 
 static dt_tensor *leaf(dt_mesh *mesh, const char *spec, uint64_t seed)
 {
@@ -122,8 +116,8 @@ static dt_status two(dt_context *ctx, void *arg)
 static void operands_on_views(void)
 {
     for (int i = 0; i < DT_COUNT(given); i++) {
-        launch(4, two, (void *)(uintptr_t)&given[i]);
-        launch(6, two, (void *)(uintptr_t)&given[i]);
+        launch(4, two, &given[i]);
+        launch(6, two, &given[i]);
     }
 }
 
@@ -225,7 +219,7 @@ static const int groupings[][3] = { { 2, 2, 4 }, { 2, 2, 8 }, { 3, 2, 6 }, { 2, 
 static void fewer_heads_than_ranks(void)
 {
     for (int i = 0; i < DT_COUNT(groupings); i++)
-        launch(groupings[i][0] * groupings[i][1], grouped, (void *)(uintptr_t)groupings[i]);
+        launch(groupings[i][0] * groupings[i][1], grouped, groupings[i]);
     launch(8, grouped, (void *)(uintptr_t)groupings[0]);
 }
 

@@ -624,6 +624,9 @@ static dt_status check_refusals(dt_context *ctx, void *arg)
     expect_error(ctx, DT_ERR_SHAPE, "one of them -1 at most", "split");
     dt_split(x, (int64_t[]){ -1, -1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0 }, 12, 0, pieces);
     expect_error(ctx, DT_ERR_SHAPE, "one of them -1 at most", "split");
+    dt_tensor *most = dt_zeros(dt_spec_parse(mesh, "f32[1,1,1,1,1,1,1,1]"));
+    dt_stack((dt_tensor *[]){ most, most }, 2, 0);
+    expect_error(ctx, DT_ERR_SHAPE, "stack: expected at most 7 dims, got 8", "stack");
     dt_split(x, NULL, 2, 0, pieces);
     expect_error(ctx, DT_ERR_ARG, "split: got no sizes", "split");
     dt_split(x, (int64_t[]){ 6 }, 1, 0, NULL);

@@ -10,6 +10,7 @@
 #include <dtensor/dtensor.h>
 
 #include "errors.h"
+#include "launch.h"
 
 enum { MAX = 512 };
 
@@ -153,13 +154,6 @@ static dt_status run_sample(dt_context *ctx, void *arg)
         try_order(like, &a, s);
     }
     return dt_context_status(ctx);
-}
-
-static void launch(int ranks, dt_rank_fn fn, const void *arg)
-{
-    char error[512] = "";
-    expect(dt_launch_threads(ranks, fn, (void *)(uintptr_t)arg, error, sizeof error) == DT_OK, "%d ranks: %s", ranks,
-           error);
 }
 
 static void by_loops(void)

@@ -10,13 +10,7 @@
 #include <dtensor/op.h>
 
 #include "errors.h"
-
-static void launch(int ranks, dt_rank_fn fn, void *arg)
-{
-    char error[512] = "";
-    dt_status status = dt_launch_threads(ranks, fn, arg, error, sizeof error);
-    expect(status == DT_OK, "%d ranks: %s", ranks, error);
-}
+#include "launch.h"
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
@@ -141,7 +135,7 @@ static dt_status redistributed(dt_context *ctx, void *arg)
 
 static void gradients_of_redistributions(void)
 {
-    for (int i = 0; i < DT_COUNT(moved); i++) launch(4, redistributed, (void *)(uintptr_t)&moved[i]);
+    for (int i = 0; i < DT_COUNT(moved); i++) launch(4, redistributed, &moved[i]);
 }
 
 /* Started early and waited for: the same. To another mesh: back to the first. */
@@ -247,7 +241,7 @@ static dt_status from_local(dt_context *ctx, void *arg)
 
 static void gradients_across_borders(void)
 {
-    for (int i = 0; i < DT_COUNT(borders); i++) launch(4, to_local, (void *)(uintptr_t)&borders[i]);
+    for (int i = 0; i < DT_COUNT(borders); i++) launch(4, to_local, &borders[i]);
     launch(4, from_local, NULL);
 }
 

@@ -8,14 +8,8 @@
 
 #include <dtensor/dtensor.h>
 
+#include "launch.h"
 #include "suite.h"
-
-static void launch(int ranks, dt_rank_fn fn, const char *arg)
-{
-    char error[512] = "";
-    dt_status status = dt_launch_threads(ranks, fn, (void *)(uintptr_t)arg, error, sizeof error);
-    expect(status == DT_OK, "%d ranks: %s", ranks, error);
-}
 
 /* ---- makers ------------------------------------------------------------------------------------------------------ */
 
