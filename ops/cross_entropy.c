@@ -12,9 +12,12 @@
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* A rule in which # stands for the dims of the targets, letters a, b, c.. as many as there are. */
-static dt_status write_rule(dt_context *ctx, const char *op, int dims, const char *format, dt_derived *out)
+/* A rule in which # stands for the dims of the targets, letters a, b, c.. as many as the first operand has but for
+ * some. That one is missing is said where the rule is bound. */
+static dt_status write_rule(dt_context *ctx, const char *op, const dt_shape *first, int others, const char *format,
+                            dt_derived *out)
 {
+    int dims = first->n < 0 ? 0 : first->n - others;
     char letters[2 * DT_MAX_DIMS] = "";
     dti_pen pen = { letters, sizeof letters, 0 };
     if (dims < 0)
@@ -30,7 +33,7 @@ static dt_status derive_cross_entropy(dt_context *ctx, const void *attributes, c
 {
     (void)attributes;
     (void)n;
-    return write_rule(ctx, "cross_entropy", shapes[0].n - 1, "# v!, #, v!? -> #, # | #, #", out);
+    return write_rule(ctx, "cross_entropy", &shapes[0], 1, "# v!, #, v!? -> #, # | #, #", out);
 }
 
 /* With class weights three numbers a target, else one. */
@@ -41,7 +44,7 @@ static dt_status derive_sums(dt_context *ctx, const void *attributes, const dt_s
     out->size[0].letter = 'k';
     out->size[0].size = shapes[3].n < 0 ? 1 : 3;
     out->size_count = 1;
-    return write_rule(ctx, "cross_entropy_sums", shapes[0].n - 1, "# v, #, #, v? -> #, # k", out);
+    return write_rule(ctx, "cross_entropy_sums", &shapes[0], 1, "# v, #, #, v? -> #, # k", out);
 }
 
 static dt_status derive_end(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
@@ -52,14 +55,14 @@ static dt_status derive_end(dt_context *ctx, const void *attributes, const dt_sh
     out->size[0].letter = 'k';
     out->size[0].size = parts->n > 0 && parts->dim[parts->n - 1] == 3 ? 3 : 1;
     out->size_count = 1;
-    return write_rule(ctx, "cross_entropy_end", shapes[0].n, "#, #, #, # k! -> #, #, #, #", out);
+    return write_rule(ctx, "cross_entropy_end", &shapes[0], 0, "#, #, #, # k! -> #, #, #, #", out);
 }
 
 static dt_status derive_grad(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
 {
     (void)attributes;
     (void)n;
-    return write_rule(ctx, "cross_entropy_grad", shapes[0].n - 1, "# v, #, #, #, #, v? -> # v", out);
+    return write_rule(ctx, "cross_entropy_grad", &shapes[0], 1, "# v, #, #, #, #, v? -> # v", out);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
