@@ -4,6 +4,7 @@
 #ifndef DTENSOR_DEBUG_H
 #define DTENSOR_DEBUG_H
 
+#include <dtensor/data.h>
 #include <dtensor/train.h>
 
 DT_BEGIN_DECLS

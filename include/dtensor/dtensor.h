@@ -9,6 +9,7 @@
  *   spec.h      placements: S, R, P; holdings             nn.h        modules
  *                                                         parallel.h  styles, fully sharded
  *                                                         train.h     optimisers, checkpoints
+ *                                                         data.h      text as training data
  *                                                         debug.h     explain, trace
  * Each header includes only those above it.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimisers, clipping, schedules, checkpoints. */
+ * Training: optimisers, clipping, schedules, a loss over the tokens of a batch, checkpoints. */
 #ifndef DTENSOR_TRAIN_H
 #define DTENSOR_TRAIN_H
 
@@ -8,22 +8,82 @@
 
 DT_BEGIN_DECLS
 
+/* ---- optimisers -------------------------------------------------------------------------------------------------- *
+ * Of all parameters below root, which have values. States are f32 (f64 for f64), placed like their parameters, or in
+ * pieces where dt_fully_shard says so. An optimiser is a handle of its scope; the module must live as long. Parameters
+ * without a gradient stay as they are.                                                                               */
+
+typedef struct dt_sgd_params {
+    double momentum;                                                 /* 0: none                                    */
+    bool nesterov;
+    double weight_decay;                                             /* added to the gradient, times the parameter */
+    const char *no_decay;                                            /* parameter patterns, separated by ","       */
+} dt_sgd_params;
+
 typedef struct dt_adamw_params {
     double beta1, beta2, eps;                                        /* 0: 0.9, 0.999, 1e-8                        */
     double weight_decay;                                             /* 0: none                                    */
     const char *no_decay;                                            /* parameter patterns, separated by ","       */
 } dt_adamw_params;
 
-DT_API dt_optim *dt_optim_adamw(dt_module *root, const dt_adamw_params *params); /* states placed as parameters */
-DT_API dt_status dt_optim_step(dt_optim *optim, double lr);          /* reduces what is still P. Collective        */
-/* The norm before; each element once; reduces what is still P as the step would. Collective. */
+/* Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization. Collective. DT_ERR_ARG: numbers out of range, a
+ * pattern of no_decay that matches nothing; DT_ERR_STATE: parameters without values. */
+DT_API dt_optim *dt_optim_adamw(dt_module *root, const dt_adamw_params *params);
+/* Sutskever et al. 2013, On the importance of initialization and momentum: v = momentum v + g, w -= lr v.
+ * Collective. */
+DT_API dt_optim *dt_optim_sgd(dt_module *root, const dt_sgd_params *params);
+/* One step: what is still P of the gradients is reduced, together, then each parameter is written. Sets the context's
+ * step one further (dt_context_step). Collective. DT_ERR_STATE: the tape still needs a parameter. */
+DT_API dt_status dt_optim_step(dt_optim *optim, double lr);
+DT_API int64_t dt_optim_steps(const dt_optim *optim);                /* how many there were. Local                 */
+
+/* Bring the norm of all gradients down to max_norm: each is multiplied by max_norm / norm where that is below 1.
+ * Returns the norm before, a scalar R in f32 (f64 for f64); each element counts once. What is still P is reduced as the
+ * step would, and stays so. Collective. */
 DT_API dt_tensor *dt_clip_grad_norm(dt_module *root, double max_norm);
+
+/* ---- learning rates ---------------------------------------------------------------------------------------------- *
+ * Steps count from 0. From 0 up to peak in `warmup` steps, then down to `last` at step total - 1. Local, pure.       */
+
 DT_API double dt_lr_cosine(int64_t step, int64_t warmup, int64_t total, double peak, double last);
-/* Atomic. Collective. */
+DT_API double dt_lr_linear(int64_t step, int64_t warmup, int64_t total, double peak, double last);
+
+/* ---- loss -------------------------------------------------------------------------------------------------------- */
+
+/* How many targets are not negative, over the whole tensor: a scalar f32, R. Collective. */
+DT_API dt_tensor *dt_token_count(dt_tensor *targets);
+/* The sum of cross-entropies of logits and targets over count (a scalar; NULL: that of targets): the mean over valid
+ * tokens of all micro-batches where count is their sum, so that accumulated gradients are those of one batch.
+ * Collective. */
+DT_API dt_tensor *dt_token_loss(dt_tensor *logits, dt_tensor *targets, dt_tensor *count);
+
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- *
+ * A folder: safetensors files, one per rank that has something to write, and an index beside them. Each element is
+ * written once, by the first rank that has it. A folder is whole or not there: files are written under other names, and
+ * the index, which names them and their checksums, is renamed last; a writer that is killed leaves the old one. Loads
+ * into any mesh and placements, reading what this rank needs.                                                        */
+
+/* optim NULL: parameters alone. Collective. DT_ERR_IO. */
 DT_API dt_status dt_checkpoint_save(dt_module *root, dt_optim *optim, int64_t step, const char *folder);
-/* From any mesh. Collective. */
+/* Into parameters, which may have no values yet, states, and *step (NULL: not wanted). The context's step is set, so
+ * that training goes on as if it had not ended. Collective. DT_ERR_IO: no checkpoint, or a damaged one; DT_ERR_SHAPE,
+ * DT_ERR_DTYPE: another model: the path is named. */
 DT_API dt_status dt_checkpoint_load(dt_module *root, dt_optim *optim, int64_t *step, const char *folder);
 DT_API bool dt_checkpoint_exists(dt_context *ctx, const char *folder); /* one answer for all ranks. Collective    */
+
+/* One rule of names: what a parameter is called in a foreign file. Digits of the path stand for "#" in both, as in
+ * { "layers.#.attn.wq.weight", "model.layers.#.self_attn.q_proj.weight" }. */
+typedef struct dt_name_row {
+    const char *path, *foreign;
+} dt_name_row;
+
+/* Parameters from published weights: a file or a folder of safetensors files, with "model.safetensors.index.json" or
+ * without. names NULL: paths as they are. Several parameters of one foreign name are its dim 0 in pieces, in the order
+ * of the rows: a fused [q; k; v] or [gate; up]. Floats are converted to what the model has. Collective. DT_ERR_IO,
+ * DT_ERR_SHAPE; DT_ERR_ARG: a parameter that the files lack. */
+DT_API dt_status dt_weights_load(dt_module *root, const char *path, const dt_name_row *names, int n);
+DT_API extern const dt_name_row dt_names_llama[];                    /* Hugging Face's LlamaForCausalLM            */
+DT_API extern const int dt_names_llama_count;
 
 DT_END_DECLS
 

@@ -67,6 +67,7 @@ struct dt_tensor {
     uint32_t named;                /* pinned by a user: the mesh dims that were named, and DTI_PINNED; else 0      */
     dt_tensor *next_copy;          /* in the list of copies it is in                                               */
     dti_origin *origin;            /* NULL: no call of an op                                                       */
+    dt_tensor *used;               /* what ops take for it now (autograd/use.h); NULL: itself                      */
 };
 
 /* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */

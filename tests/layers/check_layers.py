@@ -18,7 +18,7 @@ FOLDERS = {"libdtensor/core": "core", "libdtensor/comm": "comm", "mesh": "mesh",
            "ops": "ops", "nn": "nn", "parallel": "parallel", "train": "train", "dry": "dry", "libdtensor/debug": "top"}
 PUBLIC = {"api": "core", "status": "core", "types": "core", "context": "core", "mesh": "mesh", "spec": "placements",
           "plan": "redistribute", "tensor": "tensor", "autograd": "autograd", "op": "ops", "ops": "ops", "nn": "nn",
-          "parallel": "parallel", "train": "train", "debug": "top", "dtensor": "top",
+          "parallel": "parallel", "train": "train", "data": "train", "debug": "top", "dtensor": "top",
           "interop/mpi": "comm", "interop/cuda": "tensor"}
 FREE = {"tests", "tools", "examples", "bench"}      # above all layers: may include anything
 INCLUDE_DIRS = ["include", "libdtensor", "."]
