@@ -2,7 +2,8 @@
  *
  * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
  * through what that recorded. Tensors that the function finds by itself, as parameters, were made before: gradients of
- * theirs wait there for the backward that runs, which passes them in their turn, once. */
+ * theirs wait there for the backward that runs, which passes them in their turn, once. It runs again under the step and
+ * micro-batch of the first time, so that it draws what it drew. */
 #include "autograd/classes.h"
 #include "autograd/use.h"
 
@@ -11,7 +12,8 @@ enum { MOST_INPUTS = 16 };
 typedef struct recompute_state {
     dt_fn fn;
     void *arg;
-    int n, use_count;
+    int64_t step;                  /* of the context, when it ran                                                  */
+    int micro_batch, n, use_count;
     dt_tensor *in[MOST_INPUTS];
     dti_use *uses[];               /* that it took from: they began outside                                        */
 } recompute_state;
@@ -46,12 +48,24 @@ static dt_tensor *call(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *i
 }
 
 /* With the uses that it took from: from the outermost to the innermost, and back. */
-static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
+static dt_tensor *call_within(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
 {
     int begun = s->use_count;
     while (begun > 0 && dti_use_begin(s->uses[begun - 1])) begun--;
     dt_tensor *y = begun == 0 ? call(ctx, s->fn, s->arg, in) : NULL;
     for (; begun < s->use_count; begun++) dti_use_end(s->uses[begun], NULL);
+    return y;
+}
+
+static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
+{
+    int64_t step = ctx->step;
+    int micro_batch = ctx->micro_batch;
+    ctx->step = s->step;
+    ctx->micro_batch = s->micro_batch;
+    dt_tensor *y = call_within(ctx, s, in);
+    ctx->step = step;
+    ctx->micro_batch = micro_batch;
     return y;
 }
 
@@ -91,7 +105,8 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
     int uses = dti_uses_taken(ctx, NULL);
     recompute_state *s = out ? dti_context_borrow(ctx, state_bytes(uses)) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .use_count = dti_uses_taken(ctx, s->uses) };
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .step = ctx->step, .micro_batch = ctx->micro_batch,
+                            .use_count = dti_uses_taken(ctx, s->uses) };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
 }

@@ -70,6 +70,9 @@ bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void 
 /* Is a backward under way? */
 bool dti_tape_is_walking(dt_context *ctx);
 
+/* Forget the gradient of a leaf; of what is none: nothing. */
+void dti_grad_drop(dt_tensor *x);
+
 /* ---- gradients (gradient.c) -------------------------------------------------------------------------------------- */
 
 /* The sum of two gradients of one value, in the innermost scope: P along mesh dims where either is, else S where either
