@@ -43,9 +43,9 @@ static bool is_float(dt_dtype dtype) { return (unsigned)dtype <= DT_F16; }
 
 static bool check(dt_module *root, const char *pattern, const char *dim, const dt_fully_shard_params *p)
 {
-    if (!dim || dti_mesh_dim_index(root->mesh, (dti_word){ dim, (int)strlen(dim) }) < 0)
-        return dti_fail(root->ctx, DT_ERR_ARG, "dt_fully_shard: expected a dim of mesh %s, got \"%s\"",
-                        dt_mesh_text(root->mesh), dim ? dim : "NULL"), false;
+    if (!dim)
+        return dti_fail(root->ctx, DT_ERR_ARG, "dt_fully_shard: no dim of mesh %s", dt_mesh_text(root->mesh)), false;
+    if (dti_mesh_dim_index(root->mesh, (dti_word){ dim, (int)strlen(dim) }) < 0) return false;
     if (p->zero < 0 || p->zero > 3)
         return dti_fail(root->ctx, DT_ERR_ARG, "dt_fully_shard: expected zero 0 to 3, got %d", p->zero), false;
     if (p->prefetch < -1)

@@ -210,9 +210,9 @@ static const dt_style_row *row_of(const char *path, const dt_style_row *rows, in
 
 static bool check_rows(dt_module *root, const char *dim, const dt_style_row *rows, int n)
 {
-    if (!dim || dti_mesh_dim_index(root->mesh, (dti_word){ dim, (int)strlen(dim) }) < 0)
-        return dti_fail(root->ctx, DT_ERR_ARG, "dt_parallelize: expected a dim of mesh %s, got \"%s\"",
-                        dt_mesh_text(root->mesh), dim ? dim : "NULL"), false;
+    if (!dim)
+        return dti_fail(root->ctx, DT_ERR_ARG, "dt_parallelize: no dim of mesh %s", dt_mesh_text(root->mesh)), false;
+    if (dti_mesh_dim_index(root->mesh, (dti_word){ dim, (int)strlen(dim) }) < 0) return false;
     if (n < 0 || (n && !rows)) return dti_fail(root->ctx, DT_ERR_ARG, "dt_parallelize: %d rows", n), false;
     for (int i = 0; i < n; i++) {
         if (!dti_pattern_ok(root, "dt_parallelize", rows[i].pattern)) return false;
