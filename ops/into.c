@@ -137,6 +137,7 @@ static bool check_copy(const dt_tensor *x, const dt_tensor *values)
 {
     if (x->ctx != values->ctx)
         return dti_fail(x->ctx, DT_ERR_ARG, "copy_into: x and values of two contexts"), false;
+    if (!dti_tensor_ok(x) || !dti_tensor_ok(values)) return false;
     if (dti_shape_same(&x->spec->shape, &values->spec->shape)) return true;
     dti_fail(x->ctx, DT_ERR_SHAPE, "copy_into: expected values of the shape of x %s, got %s", x->spec->text,
              values->spec->text);

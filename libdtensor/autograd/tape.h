@@ -58,6 +58,9 @@ dt_tensor *dti_tape_save_own(dt_tensor *x);
  * is to be kept. The tape owns it. */
 dt_tensor *dti_tape_source(const dt_tensor *x);
 
+/* Forget the gradient of a leaf; of what is none: nothing. */
+void dti_grad_drop(dt_tensor *x);
+
 /* ---- gradients (gradient.c) -------------------------------------------------------------------------------------- */
 
 /* The sum of two gradients of one value, in the innermost scope: P along mesh dims where either is, else S where either
