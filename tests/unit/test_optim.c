@@ -9,6 +9,7 @@
 #include <dtensor/dtensor.h>
 
 #include "core/context.h"
+#include "core/table.h"
 #include "errors.h"
 #include "launch.h"
 #include "nn/module.h"
@@ -37,7 +38,8 @@ static const part parts[] = {
     { "x:S(0)", NULL, NULL, NULL },
 };
 
-typedef struct bag_params { dt_mesh *mesh; dt_dtype dtype; const part *parts; int n; } bag_params;
+/* meshes: of each; NULL: the module's. */
+typedef struct bag_params { dt_mesh *const *meshes; dt_dtype dtype; const part *parts; int n; } bag_params;
 
 static void bag_init(dt_module *self, const void *params)
 {
@@ -45,12 +47,13 @@ static void bag_init(dt_module *self, const void *params)
     dt_shape shape = DT_SHAPE(ROWS, COLUMNS);
     for (int i = 0; i < p->n; i++) {
         char name[16];
+        dt_mesh *mesh = p->meshes ? p->meshes[i] : dt_module_mesh(self);
         snprintf(name, sizeof name, "p%d", i);
         dt_tensor *x = dt_module_param(self, name, shape, &(dt_param_params){ p->dtype, DT_INIT_NORMAL, 0, 0, 0 });
         dti_param *param = dti_param_of(x);
         if (!expect(param != NULL, "no parameter %d", i)) return;
-        dti_param_store(param, dt_spec_create(p->mesh, p->dtype, shape, p->parts[i].stored));
-        if (p->parts[i].state) param->state = dt_spec_create(p->mesh, p->dtype, shape, p->parts[i].state);
+        dti_param_store(param, dt_spec_create(mesh, p->dtype, shape, p->parts[i].stored));
+        if (p->parts[i].state) param->state = dt_spec_create(mesh, p->dtype, shape, p->parts[i].state);
     }
 }
 
@@ -64,7 +67,7 @@ static const dt_module_type bag = { .name = "bag", .init = bag_init, .forward = 
 
 static dt_module *bag_new(dt_mesh *mesh, dt_dtype dtype, const part *of, int n)
 {
-    bag_params params = { mesh, dtype, of, n };
+    bag_params params = { NULL, dtype, of, n };
     dt_module *module = dt_module_create(mesh, &bag, &params);
     dt_module_materialize(module, 7);
     return module;
@@ -254,8 +257,316 @@ static void steps_are_those_of_a_loop(void)
         }
 }
 
+/* Gradients that are drawn, and so the same bits on every mesh: so is what comes of them. */
+static dt_status bits(dt_context *ctx, void *arg)
+{
+    static const char *const placed[] = { "", "x:S(0)", "x:S(1)", "y:S(0),x:S(0)", "x:P", "x:S(0),y:S(1)" };
+    uint64_t *sums = arg, own[PARTS];
+    dt_module *module = bag_new(mesh_of(ctx), DT_F32, parts, PARTS);
+    dt_optim *optim = new_adamw(module);
+    dt_tensor *params[PARTS];
+    dt_module_params(module, NULL, params, PARTS);
+    for (int step = 1; step <= 2; step++) {
+        for (int i = 0; i < PARTS; i++)
+            dt_backward(dt_mul_scalar(params[i], 1), factor(params[i], ROWS, COLUMNS, placed[(i + step) % 6],
+                                                            seed_of(step, i)));
+        dt_clip_grad_norm(module, 1e9);
+        dt_optim_step(optim, 0.1);
+        dt_module_zero_grad(module);
+    }
+    for (int i = 0; i < PARTS; i++) {
+        own[i] = dt_tensor_checksum(params[i]);
+        if (dt_rank_count(ctx) == 1) sums[i] = own[i];
+        expect(sums[i] == own[i], "%d ranks: part %d has other bits", dt_rank_count(ctx), i);
+    }
+    return dt_context_status(ctx);
+}
+
+static void bits_do_not_hang_on_the_mesh(void)
+{
+    uint64_t sums[PARTS];
+    for (int ranks = 1; ranks <= MOST_RANKS; ranks++) launch(ranks, bits, sums);
+}
+
+/* ---- what moves -------------------------------------------------------------------------------------------------- */
+
+typedef struct moves { int64_t calls[DT_COMM_KIND_COUNT], bytes; } moves;
+
+static moves moves_of(dt_mesh *mesh, const char *dim)
+{
+    dt_counters counters = dt_mesh_counters(mesh, dim);
+    moves m = { { 0 }, 0 };
+    for (int kind = 0; kind < DT_COMM_KIND_COUNT; kind++) {
+        m.calls[kind] = kind == DT_COMM_LOCAL ? 0 : counters.calls[kind];
+        m.bytes += counters.bytes[kind];
+    }
+    return m;
+}
+
+static moves less(moves m, const moves *before)
+{
+    for (int kind = 0; kind < DT_COMM_KIND_COUNT; kind++) m.calls[kind] -= before->calls[kind];
+    m.bytes -= before->bytes;
+    return m;
+}
+
+static void expect_moves(moves got, const moves *due, int64_t others, const char *what)
+{
+    int64_t bytes = due->bytes * others;
+    for (int kind = 0; kind < DT_COMM_KIND_COUNT; kind++)
+        expect(got.calls[kind] == due->calls[kind], "%s: %lld times %s, expected %lld", what,
+               (long long)got.calls[kind], dt_comm_kind_text((dt_comm_kind)kind), (long long)due->calls[kind]);
+    expect(bytes < 0 || got.bytes == bytes, "%s: %lld bytes, expected %lld", what, (long long)got.bytes,
+           (long long)bytes);
+}
+
+/* A step of four parameters alike, by itself and after clipping. bytes: of an element that this rank lacks of a tensor
+ * in pieces; -1: not counted. */
+static const struct step_moves {
+    const char *name;
+    part of;
+    dt_dtype dtype;
+    moves step, clip, step_after;
+} step_moves[] = {
+    { "replicated", { "", NULL, "", "" }, DT_F32, { { 0 }, 0 }, { { 0 }, 0 }, { { 0 }, 0 } },
+    { "data parallel", { "", NULL, "x:S(1)", "x:S(0)" }, DT_F32,
+      { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { 0 }, 0 } },
+    { "in pieces", { "x:S(0)", NULL, "x:S(0)", "" }, DT_F32,
+      { { 0 }, 0 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { 0 }, 0 } },
+    { "reduced by backward", { "x:S(0)", NULL, "x:S(1)", "x:S(0)" }, DT_F32,
+      { { 0 }, 0 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { 0 }, 0 } },
+    { "zero 1", { "", "x:S(0)", "x:S(1)", "x:S(0)" }, DT_F32,
+      { { [DT_COMM_REDUCE_SCATTER] = 1, [DT_COMM_ALL_GATHER] = 1 }, -1 },
+      { { [DT_COMM_REDUCE_SCATTER] = 1, [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { [DT_COMM_ALL_GATHER] = 1 }, -1 } },
+    { "zero 2", { "", "x:S(0)", "x:S(0)", "" }, DT_F32,
+      { { [DT_COMM_ALL_GATHER] = 1 }, 4 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 },
+      { { [DT_COMM_ALL_GATHER] = 1 }, 4 } },
+    { "zero 2, bf16", { "", "x:S(0)", "x:S(0)", "" }, DT_BF16,
+      { { [DT_COMM_ALL_GATHER] = 1 }, 2 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 },
+      { { [DT_COMM_ALL_GATHER] = 1 }, 2 } },
+    { "data parallel, bf16", { "", NULL, "x:S(1)", "x:S(0)" }, DT_BF16,
+      { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { 0 }, 0 } },
+    { "masters", { "x:S(0)", NULL, "x:S(0)", "" }, DT_BF16,
+      { { 0 }, 0 }, { { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, { { 0 }, 0 } },
+};
+
+static moves measured_step(dt_optim *optim, dt_mesh *mesh)
+{
+    moves before = moves_of(mesh, "x");
+    expect(dt_optim_step(optim, 0.1) == DT_OK, "%s", dt_context_error(dt_mesh_context(mesh)));
+    return less(moves_of(mesh, "x"), &before);
+}
+
+static dt_status measure(dt_context *ctx, void *arg)
+{
+    enum { ALIKE = 4 };
+    const struct step_moves *s = arg;
+    const part of[ALIKE] = { s->of, s->of, s->of, s->of };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x,y=1");
+    dt_module *module = bag_new(mesh, s->dtype, of, ALIKE);
+    dt_optim *optim = dt_optim_adamw(module, &(dt_adamw_params){ .weight_decay = 0.1, .no_decay = "p[12]" });
+    dt_tensor *params[ALIKE];
+    dt_module_params(module, NULL, params, ALIKE);
+    int64_t others = ALIKE * (ELEMENTS - dti_part_count(dt_spec_create(mesh, DT_F32, DT_SHAPE(ROWS, COLUMNS), "x:S(0)"),
+                                                        dt_rank(ctx)));
+    int64_t implied = dt_mesh_counters(mesh, NULL).implied;
+    for (int step = 0; step < 2; step++) {
+        int strict = dt_scope_push(ctx, step ? DT_SCOPE_STRICT : 0); /* nothing of it is implied                   */
+        give_gradients(params, of, ALIKE, step);
+        expect_moves(measured_step(optim, mesh), &s->step, others, s->name);
+        dt_module_zero_grad(module);
+        give_gradients(params, of, ALIKE, step);
+        moves before = moves_of(mesh, "x");
+        expect(dt_clip_grad_norm(module, 1) != NULL, "%s", dt_context_error(ctx));
+        expect_moves(less(moves_of(mesh, "x"), &before), &s->clip, others, s->name);
+        expect_moves(measured_step(optim, mesh), &s->step_after, others, s->name);
+        dt_module_zero_grad(module);
+        dt_scope_pop(ctx, strict, NULL);
+    }
+    expect(dt_mesh_counters(mesh, NULL).implied == implied, "%s: moves that nobody asked for", s->name);
+    return dt_context_status(ctx);
+}
+
+static void a_step_reduces_once(void)
+{
+    for (int i = 0; i < DT_COUNT(step_moves); i++) launch(4, measure, &step_moves[i]);
+}
+
+/* ---- clipping ---------------------------------------------------------------------------------------------------- */
+
+enum { MESHES = 4, MANY = 8 };
+
+/* Meshes of six ranks: 3 x 2, these as one dim, that split again, and 2 x 3, which has no refinement with the first. */
+static void make_meshes(dt_context *ctx, dt_mesh *meshes[MESHES])
+{
+    meshes[0] = dt_mesh_create(ctx, "x=3,y=2");
+    meshes[1] = dt_mesh_flatten(meshes[0], "x,y", "all");
+    meshes[2] = dt_mesh_split(meshes[1], "all", "kv=3,rep=2");
+    meshes[3] = dt_mesh_create(ctx, "x=2,y=3");
+}
+
+static const struct { part of; int mesh; } many[MANY] = {
+    { { "x:S(0),y:S(1)", NULL, "x:S(0)", "" }, 0 },
+    { { "", NULL, "all:S(1)", "all:S(0)" }, 1 },
+    { { "all:S(0)", NULL, "all:S(0)", "" }, 1 },
+    { { "", NULL, "", "" }, 0 },
+    { { "kv:S(0)", NULL, "kv:S(0),rep:S(1)", "rep:S(0)" }, 2 },
+    { { "", "y:S(0)", "x:S(1),y:S(1)", "x:S(0),y:S(0)" }, 0 },
+    { { "x:S(0)", NULL, NULL, NULL }, 0 },
+    { { "x:S(0)", NULL, "x:S(0),y:S(1)", "y:S(0)" }, 3 }, /* last: left out where calls are counted                */
+};
+
+/* A module of parameters on several meshes, a part of them below in another dtype. */
+static dt_module *many_new(dt_mesh *const *meshes, dt_dtype dtype, dt_dtype below, int n)
+{
+    part of[MANY];
+    dt_mesh *on[MANY];
+    for (int i = 0; i < n; i++) {
+        of[i] = many[i].of;
+        on[i] = meshes[many[i].mesh];
+    }
+    int half = n / 2;
+    dt_module *root = dt_module_create(meshes[0], &bag, &(bag_params){ on, dtype, of, half });
+    bag_params rest = { on + half, below, of + half, n - half };
+    dt_module_add(root, "rest", dt_module_create(meshes[0], &bag, &rest));
+    dt_module_materialize(root, 7);
+    return root;
+}
+
+static double due_gradients(dt_tensor *const *params, const part *of, int n, double due[][ELEMENTS])
+{
+    double squares = 0;
+    for (int i = 0; i < n; i++) {
+        if (!of[i].a) continue;
+        due_gradient(params[i], seed_of(1, i), due[i]);
+        for (int k = 0; k < ELEMENTS; k++) squares += due[i][k] * due[i][k];
+    }
+    return sqrt(squares);
+}
+
+static uint64_t checksum_of(dt_tensor *const *params, int n)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        if (dt_grad(params[i])) sum = dti_hash_mix(sum, dt_tensor_checksum(dt_grad(params[i])));
+    return sum;
+}
+
+static void expect_norm(dt_tensor *norm, double due, double rtol, const char *what)
+{
+    if (!expect(norm != NULL, "%s: no norm", what)) return;
+    double got = dt_tensor_item(norm);
+    expect(fabs(got - due) <= rtol * due, "%s: %.17g, expected %.17g", what, got, due);
+    expect(dt_spec_has(dt_tensor_spec(norm), ""), "%s: %s", what, dt_spec_text(dt_tensor_spec(norm)));
+}
+
+/* Above the norm nothing changes; below it all are scaled; then the norm is what was asked for. */
+static void clip_all(dt_module *root, dt_tensor *const *params, const part *of, int n, double rtol)
+{
+    double due[PARTS][ELEMENTS], got[ELEMENTS], norm = due_gradients(params, of, n, due);
+    expect_norm(dt_clip_grad_norm(root, INFINITY), norm, rtol, "asked for alone");
+    uint64_t before = checksum_of(params, n);
+    expect_norm(dt_clip_grad_norm(root, 2 * norm), norm, rtol, "below the most");
+    expect(checksum_of(params, n) == before, "gradients changed");
+    expect_norm(dt_clip_grad_norm(root, norm / 4), norm, rtol, "above it");
+    for (int i = 0; i < n; i++) {
+        expect((dt_grad(params[i]) != NULL) == (of[i].a != NULL), "part %d has a gradient or not", i);
+        if (!of[i].a) continue;
+        read_values(dt_grad(params[i]), got);
+        for (int k = 0; k < ELEMENTS; k++) due[i][k] /= 4;
+        expect(farthest(got, due[i]) <= 10 * rtol, "part %d is %g off", i, farthest(got, due[i]));
+    }
+    expect_norm(dt_clip_grad_norm(root, 1e9), norm / 4, rtol, "clipped");
+}
+
+static dt_status clip_one(dt_context *ctx, void *arg)
+{
+    const struct exactness *e = arg;
+    dt_module *module = bag_new(mesh_of(ctx), e->dtype, parts, PARTS);
+    dt_tensor *params[PARTS];
+    dt_module_params(module, NULL, params, PARTS);
+    give_gradients(params, parts, PARTS, 1);
+    clip_all(module, params, parts, PARTS, e->gradient);
+    return dt_context_status(ctx);
+}
+
+static dt_status clip_many(dt_context *ctx, void *arg)
+{
+    const dt_dtype *dtypes = arg;
+    dt_mesh *meshes[MESHES];
+    dt_tensor *params[MANY];
+    part of[MANY];
+    make_meshes(ctx, meshes);
+    dt_module *root = many_new(meshes, dtypes[0], dtypes[1], MANY);
+    for (int i = 0; i < MANY; i++) of[i] = many[i].of;
+    expect(dt_module_params(root, NULL, params, MANY) == MANY, "%s", dt_context_error(ctx));
+    give_gradients(params, of, MANY, 1);
+    clip_all(root, params, of, MANY, dtypes[0] == DT_F64 && dtypes[1] == DT_F64 ? 1e-13 : 1e-5);
+    dt_optim *optim = dt_optim_sgd(root, NULL);
+    expect(dt_optim_step(optim, 0.1) == DT_OK, "%s", dt_context_error(ctx));
+    return dt_context_status(ctx);
+}
+
+static void clipping_gives_the_serial_norm(void)
+{
+    static const dt_dtype dtypes[][2] = { { DT_F64, DT_F64 }, { DT_F32, DT_F32 }, { DT_F32, DT_F64 }, { DT_F64, DT_F32 } };
+    for (int ranks = 1; ranks <= MOST_RANKS; ranks++)
+        for (int e = 0; e < 2; e++) launch(ranks, clip_one, &exact[e]);
+    for (int i = 0; i < DT_COUNT(dtypes); i++) launch(6, clip_many, dtypes[i]);
+}
+
+/* What waits is reduced as a step reduces it, then come the squares: 8 bytes from each of the others at most. */
+static dt_status clip_moves(dt_context *ctx, void *arg)
+{
+    dt_mesh *meshes[MESHES];
+    dt_tensor *params[MANY];
+    part of[MANY];
+    (void)arg;
+    make_meshes(ctx, meshes);
+    dt_module *root = many_new(meshes, DT_F32, DT_F32, MANY - 1);
+    for (int i = 0; i < MANY; i++) of[i] = many[i].of;
+    dt_module_params(root, NULL, params, MANY - 1);
+    give_gradients(params, of, MANY - 1, 1);
+    dt_clip_grad_norm(root, INFINITY);
+    moves before = moves_of(meshes[0], NULL);
+    expect(dt_clip_grad_norm(root, 1) != NULL, "%s", dt_context_error(ctx));
+    moves got = less(moves_of(meshes[0], NULL), &before);
+    expect_moves(got, &(moves){ { [DT_COMM_ALL_REDUCE] = 1 }, -1 }, 1, "squares");
+    expect(got.bytes <= 2 * 5 * 8, "squares are %lld bytes", (long long)got.bytes);
+    return dt_context_status(ctx);
+}
+
+static void clipping_adds_one_reduction(void) { launch(6, clip_moves, NULL); }
+
+/* Gradients of zero stay zero; without gradients the norm is 0. */
+static dt_status clip_nothing(dt_context *ctx, void *arg)
+{
+    dt_module *module = bag_new(mesh_of(ctx), DT_F32, parts, PARTS);
+    dt_tensor *params[PARTS];
+    (void)arg;
+    dt_module_params(module, NULL, params, PARTS);
+    expect_norm(dt_clip_grad_norm(module, 1), 0, 0, "no gradients");
+    dt_backward(dt_mul_scalar(params[1], 1), dt_zeros(dt_tensor_spec(params[1])));
+    expect_norm(dt_clip_grad_norm(module, 1), 0, 0, "zeros");
+    double got[ELEMENTS], zeros[ELEMENTS] = { 0 };
+    read_values(dt_grad(params[1]), got);
+    expect(farthest(got, zeros) == 0, "zeros stay so");
+    return dt_context_status(ctx);
+}
+
+static void nothing_is_clipped(void)
+{
+    launch(1, clip_nothing, NULL);
+    launch(3, clip_nothing, NULL);
+}
+
 static const test_row rows[] = {
     { "steps_are_those_of_a_loop", steps_are_those_of_a_loop },
+    { "bits_do_not_hang_on_the_mesh", bits_do_not_hang_on_the_mesh },
+    { "a_step_reduces_once", a_step_reduces_once },
+    { "clipping_gives_the_serial_norm", clipping_gives_the_serial_norm },
+    { "clipping_adds_one_reduction", clipping_adds_one_reduction },
+    { "nothing_is_clipped", nothing_is_clipped },
 };
 
 const suite the_suite = { "optim", rows, DT_COUNT(rows) };
