@@ -560,6 +560,392 @@ static void nothing_is_clipped(void)
     launch(3, clip_nothing, NULL);
 }
 
+/* ---- masters ----------------------------------------------------------------------------------------------------- */
+
+static void copy_values(dt_tensor *x, dt_tensor *values)
+{
+    dt_context *ctx = dt_mesh_context(dt_spec_mesh(dt_tensor_spec(x)));
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    expect(dt_copy_into(x, values) == DT_OK, "%s", dt_context_error(ctx));
+    dt_scope_pop(ctx, scope, NULL);
+}
+
+static void one_step(dt_module *module, dt_optim *optim, int step, double lr)
+{
+    dt_tensor *params[PARTS];
+    dt_module_params(module, NULL, params, PARTS);
+    give_gradients(params, parts, PARTS, step);
+    expect(dt_optim_step(optim, lr) == DT_OK, "%s", dt_context_error(module->ctx));
+    dt_module_zero_grad(module);
+}
+
+/* Steps smaller than a bf16 can show add up. */
+static dt_status small_steps(dt_context *ctx, void *arg)
+{
+    static const part one[] = { { "", "x:S(0)", "", "" } };
+    (void)arg;
+    dt_module *module = bag_new(mesh_of(ctx), DT_BF16, one, 1);
+    dt_tensor *param = NULL;
+    double before[ELEMENTS], after[ELEMENTS];
+    dt_module_params(module, NULL, &param, 1);
+    copy_values(param, dt_full(dt_tensor_spec(param), 1));
+    dt_optim *optim = dt_optim_sgd(module, NULL);
+    read_values(param, before);
+    for (int step = 0; step < 64; step++) {
+        dt_backward(dt_mul_scalar(param, 1), dt_full(dt_tensor_spec(param), -1));
+        dt_optim_step(optim, 0x1p-12);
+        dt_module_zero_grad(module);
+    }
+    read_values(param, after);
+    for (int i = 0; i < ELEMENTS; i++) before[i] += 0x1p-6;
+    expect(farthest(after, before) == 0, "%g off", farthest(after, before));
+    return dt_context_status(ctx);
+}
+
+/* What somebody else writes is what is updated from then on. */
+static dt_status written_outside(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_module *module = bag_new(mesh_of(ctx), DT_BF16, parts, PARTS);
+    dt_optim *optim = new_momentum(module);
+    dt_tensor *params[PARTS];
+    double got[ELEMENTS], due[ELEMENTS];
+    dt_module_params(module, NULL, params, PARTS);
+    one_step(module, optim, 1, 0.1);
+    for (int i = 0; i < PARTS; i++) copy_values(params[i], dt_full(dt_tensor_spec(params[i]), i));
+    one_step(module, optim, 2, 0);
+    for (int i = 0; i < PARTS; i++) {
+        read_values(params[i], got);
+        for (int k = 0; k < ELEMENTS; k++) due[k] = i;
+        expect(farthest(got, due) == 0, "part %d is %g off", i, farthest(got, due));
+    }
+    return dt_context_status(ctx);
+}
+
+static dt_status take_states(dt_optim *optim, const dt_optim *from)
+{
+    for (int i = 0; i < optim->n; i++) {
+        copy_values(optim->slots[i].param, from->slots[i].param);
+        for (int k = 0; k < DTI_OPTIM_STATES; k++)
+            if (optim->slots[i].state[k]) copy_values(optim->slots[i].state[k], from->slots[i].state[k]);
+    }
+    dti_optim_restored(optim, from->steps);
+    return optim->ctx->status;
+}
+
+/* States that were read go on bit for bit. */
+static dt_status restored(dt_context *ctx, void *arg)
+{
+    const struct kind *kind = arg;
+    dt_module *a = bag_new(mesh_of(ctx), DT_BF16, parts, PARTS), *b = bag_new(mesh_of(ctx), DT_BF16, parts, PARTS);
+    dt_optim *one = kind->make(a), *other = kind->make(b);
+    dt_tensor *x[PARTS], *y[PARTS];
+    dt_module_params(a, NULL, x, PARTS);
+    dt_module_params(b, NULL, y, PARTS);
+    one_step(a, one, 1, 0.1);
+    one_step(a, one, 2, 0.1);
+    take_states(other, one);
+    one_step(a, one, 3, 0.1);
+    one_step(b, other, 3, 0.1);
+    for (int i = 0; i < PARTS; i++)
+        expect(dt_tensor_checksum(x[i]) == dt_tensor_checksum(y[i]), "%s: part %d has other bits", kind->name, i);
+    expect(dt_optim_steps(other) == 3, "%lld steps", (long long)dt_optim_steps(other));
+    return dt_context_status(ctx);
+}
+
+static void masters_keep_what_is_rounded(void)
+{
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        launch(ranks, small_steps, NULL);
+        launch(ranks, written_outside, NULL);
+        for (int k = 0; k < DT_COUNT(kinds); k++) launch(ranks, restored, &kinds[k]);
+    }
+}
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+static void tied_init(dt_module *self, const void *params)
+{
+    (void)params;
+    dt_tensor *w = dt_module_param(self, "w", DT_SHAPE(4, 4), &(dt_param_params){ .dtype = DT_F64 });
+    dt_module_tie(self, "again", w);
+    dt_param_params of = { .dtype = DT_F64, .init = DT_INIT_ZEROS };
+    *(dt_tensor **)dt_module_state(self) = w;
+    ((dt_tensor **)dt_module_state(self))[1] = dt_module_param(self, "bias", DT_SHAPE(4), &of);
+}
+
+/* [b,4] twice through one weight. */
+static dt_tensor *tied_forward(dt_module *self, dt_tensor *const *in)
+{
+    dt_tensor **own = dt_module_state(self);
+    return dt_linear(dt_tanh(dt_linear(in[0], own[0], own[1])), own[0], NULL);
+}
+
+static const dt_module_type tied = { "tied", 2 * sizeof(dt_tensor *), 1, tied_init, tied_forward, NULL };
+
+typedef struct curve { double loss[20]; } curve;
+
+static dt_status train(dt_context *ctx, void *arg)
+{
+    curve *c = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "dp");
+    dt_module *module = dt_module_create(mesh, &tied, NULL);
+    dt_module_materialize(module, 3);
+    dt_optim *optim = dt_optim_adamw(module, &(dt_adamw_params){ .weight_decay = 0.01, .no_decay = "bias" });
+    expect(optim && optim->n == 2, "a tied parameter is one");
+    dt_tensor *x = dt_randn(dt_spec_parse(mesh, "f64[12,4]@dp:S(0)"), 1);
+    dt_tensor *y = dt_randn(dt_spec_parse(mesh, "f64[12,4]@dp:S(0)"), 2);
+    for (int step = 0; step < DT_COUNT(c->loss); step++) {
+        int scope = dt_scope_push(ctx, 0);
+        dt_tensor *far = dt_sub(dt_module_call(module, x), y), *loss = dt_mean(dt_mul(far, far), DT_ALL, false);
+        double item = dt_tensor_item(loss);
+        if (dt_rank_count(ctx) == 1) c->loss[step] = item;
+        expect(fabs(item - c->loss[step]) <= 1e-12 * c->loss[step], "%d ranks, step %d: loss %.17g, alone %.17g",
+               dt_rank_count(ctx), step, item, c->loss[step]);
+        dt_backward(loss, NULL);
+        dt_clip_grad_norm(module, 0.5);
+        expect(dt_optim_step(optim, dt_lr_cosine(step, 3, DT_COUNT(c->loss), 0.1, 0.01)) == DT_OK, "%s",
+               dt_context_error(ctx));
+        dt_module_zero_grad(module);
+        dt_scope_pop(ctx, scope, NULL);
+    }
+    return dt_context_status(ctx);
+}
+
+static void training_is_the_same_on_all_ranks(void)
+{
+    curve c = { { 0 } };
+    for (int ranks = 1; ranks <= MOST_RANKS; ranks++) launch(ranks, train, &c);
+    expect(c.loss[19] < 0.9 * c.loss[0], "loss %g, then %g", c.loss[0], c.loss[19]);
+}
+
+/* A dry run has the moves of a step, and no values. */
+static void a_dry_step_is_counted(void)
+{
+    dt_context *ctx = dt_context_dry(4);
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=2");
+    dt_module *module = bag_new(mesh, DT_BF16, parts, PARTS);
+    dt_optim *optim = new_adamw(module);
+    dt_tensor *params[PARTS];
+    dt_module_params(module, NULL, params, PARTS);
+    give_gradients(params, parts, PARTS, 1);
+    moves before = moves_of(mesh, NULL);
+    expect(dt_clip_grad_norm(module, 1) && dt_optim_step(optim, 0.1) == DT_OK, "%s", dt_context_error(ctx));
+    expect(less(moves_of(mesh, NULL), &before).bytes > 0, "nothing moved");
+    dt_context_destroy(&ctx);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static void ask_beta1(dt_module *m) { dt_optim_adamw(m, &(dt_adamw_params){ .beta1 = 1 }); }
+static void ask_beta2(dt_module *m) { dt_optim_adamw(m, &(dt_adamw_params){ .beta2 = -0.1 }); }
+static void ask_eps(dt_module *m) { dt_optim_adamw(m, &(dt_adamw_params){ .eps = -1 }); }
+static void ask_nan(dt_module *m) { dt_optim_adamw(m, &(dt_adamw_params){ .weight_decay = NAN }); }
+static void ask_decay(dt_module *m) { dt_optim_sgd(m, &(dt_sgd_params){ .weight_decay = -1 }); }
+static void ask_momentum(dt_module *m) { dt_optim_sgd(m, &(dt_sgd_params){ .momentum = 1.5 }); }
+static void ask_nesterov(dt_module *m) { dt_optim_sgd(m, &(dt_sgd_params){ .nesterov = true }); }
+static void ask_pattern(dt_module *m) { dt_optim_adamw(m, &(dt_adamw_params){ .no_decay = "p1,**.bias" }); }
+static void ask_no_pattern(dt_module *m) { dt_optim_adamw(m, &(dt_adamw_params){ .no_decay = "p[1" }); }
+static void ask_rate(dt_module *m) { dt_optim_step(dt_optim_adamw(m, NULL), -1e-3); }
+static void ask_no_rate(dt_module *m) { dt_optim_step(dt_optim_adamw(m, NULL), NAN); }
+static void ask_norm(dt_module *m) { dt_clip_grad_norm(m, 0); }
+static void ask_no_norm(dt_module *m) { dt_clip_grad_norm(m, NAN); }
+
+static const struct refusal { void (*ask)(dt_module *m); dt_status status; const char *says; } refusals[] = {
+    { ask_beta1, DT_ERR_ARG, "dt_optim_adamw: expected beta1 of at least 0 and below 1, got 1" },
+    { ask_beta2, DT_ERR_ARG, "expected beta2 of at least 0 and below 1, got -0.1" },
+    { ask_eps, DT_ERR_ARG, "expected eps of at least 0 and below inf, got -1" },
+    { ask_nan, DT_ERR_ARG, "expected weight_decay of at least 0 and below inf, got nan" },
+    { ask_decay, DT_ERR_ARG, "dt_optim_sgd: expected weight_decay of at least 0" },
+    { ask_momentum, DT_ERR_ARG, "dt_optim_sgd: expected momentum of at least 0 and below 1, got 1.5" },
+    { ask_nesterov, DT_ERR_ARG, "dt_optim_sgd: nesterov needs a momentum above 0" },
+    { ask_pattern, DT_ERR_ARG, "dt_optim_adamw: no parameter matches \"**.bias\" of no_decay" },
+    { ask_no_pattern, DT_ERR_PARSE, "p[1" },
+    { ask_rate, DT_ERR_ARG, "dt_optim_step: expected a learning rate of at least 0, got -0.001" },
+    { ask_no_rate, DT_ERR_ARG, "dt_optim_step: expected a learning rate of at least 0, got nan" },
+    { ask_norm, DT_ERR_ARG, "dt_clip_grad_norm: expected a norm above 0, got 0" },
+    { ask_no_norm, DT_ERR_ARG, "dt_clip_grad_norm: expected a norm above 0, got nan" },
+};
+
+/* A step that is refused leaves all as it was, and the next one is as if there had been none. */
+static void expect_needed(dt_module *module)
+{
+    dt_context *ctx = module->ctx;
+    dt_optim *optim = new_adamw(module);
+    dt_tensor *params[PARTS];
+    dt_module_params(module, NULL, params, PARTS);
+    give_gradients(params, parts, PARTS, 1);
+    uint64_t before = dt_tensor_checksum(params[0]);
+    int scope = dt_scope_push(ctx, 0);
+    dt_tensor *y = dt_mul(params[7], params[7]);
+    expect(dt_optim_step(optim, 0.1) == DT_ERR_STATE, "the tape needs a parameter");
+    expect_error(ctx, DT_ERR_STATE, "dt_optim_step: p7 f64[13,5] is to be written, and the tape still needs it", "step");
+    expect(y && dt_optim_steps(optim) == 0 && dt_tensor_checksum(params[0]) == before, "something was written");
+    dt_scope_pop(ctx, scope, NULL);
+    expect(dt_optim_step(optim, 0.1) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_tensor_checksum(params[0]) != before, "nothing was written");
+    dt_module_zero_grad(module);
+}
+
+static dt_status refused(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = mesh_of(ctx);
+    dt_module *module = bag_new(mesh, DT_F64, parts, PARTS);
+    for (int i = 0; i < DT_COUNT(refusals); i++) {
+        refusals[i].ask(module);
+        expect_error(ctx, refusals[i].status, refusals[i].says, refusals[i].says);
+    }
+    expect_needed(module);
+    bag_params params = { NULL, DT_F32, parts, PARTS };
+    dt_module *bare = dt_module_create(mesh, &bag, &params);
+    expect(dt_optim_adamw(bare, NULL) == NULL, "no values");
+    expect_error(ctx, DT_ERR_STATE, "dt_optim_adamw: p0 has no values; see dt_module_materialize", "no values");
+    expect(dt_optim_adamw(NULL, NULL) == NULL && dt_optim_sgd(NULL, NULL) == NULL, "no module");
+    expect(dt_clip_grad_norm(NULL, 1) == NULL && dt_optim_step(NULL, 1) == DT_ERR_ARG, "nothing");
+    expect(dt_optim_steps(NULL) == 0, "no optimiser");
+    dt_optim *optim = dt_optim_adamw(module, NULL);
+    dt_context_fail(ctx, DT_ERR_ARG, "by the program");
+    expect(!dt_optim_adamw(module, NULL) && dt_optim_step(optim, 1) == DT_ERR_ARG, "failed before");
+    expect(dt_optim_steps(optim) == 0, "no step");
+    dt_context_clear(ctx);
+    return dt_context_status(ctx);
+}
+
+static void bad_numbers_are_refused(void)
+{
+    launch(1, refused, NULL);
+    launch(3, refused, NULL);
+}
+
+/* One rank that fails alone: the others are told, and nobody waits. */
+static dt_status fail_alone(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_module *module = bag_new(mesh_of(ctx), DT_F64, parts, PARTS);
+    dt_optim *optim = new_adamw(module);
+    dt_tensor *params[PARTS];
+    dt_module_params(module, NULL, params, PARTS);
+    give_gradients(params, parts, PARTS, 1);
+    if (dt_rank(ctx) == 1) return dt_context_fail(ctx, DT_ERR_ARG, "alone");
+    return dt_optim_step(optim, 0.1);
+}
+
+static void a_rank_that_fails_is_told_of(void)
+{
+    char error[512] = "";
+    expect(dt_launch_threads(3, fail_alone, NULL, error, sizeof error) == DT_ERR_ARG, "%s", error);
+    expect(strstr(error, "alone") != NULL, "%s", error);
+}
+
+/* ---- learning rates ---------------------------------------------------------------------------------------------- */
+
+static const struct rate { int64_t step, warmup, total; double cosine, linear; } rates[] = {
+    { 0, 4, 13, 0, 0 },          { 1, 4, 13, 0.25, 0.25 },       { 4, 4, 13, 1, 1 },
+    { 8, 4, 13, 0.55, 0.55 },    { 6, 4, 13, 0.868198051533946, 0.775 },
+    { 12, 4, 13, 0.1, 0.1 },     { 100, 4, 13, 0.1, 0.1 },       { 0, 0, 13, 1, 1 },
+    { -5, 4, 13, 0, 0 },         { -5, 0, 13, 1, 1 },            { 0, 0, 1, 0.1, 0.1 },
+    { 3, 20, 13, 0.15, 0.15 },   { 20, 20, 13, 0.1, 0.1 },       { 6, -3, 13, 0.55, 0.55 },
+    { 0, 0, 0, 0.1, 0.1 },
+};
+
+static void rates_rise_and_fall(void)
+{
+    for (int i = 0; i < DT_COUNT(rates); i++) {
+        const struct rate *r = &rates[i];
+        double cosine = dt_lr_cosine(r->step, r->warmup, r->total, 1, 0.1);
+        double linear = dt_lr_linear(r->step, r->warmup, r->total, 1, 0.1);
+        expect(fabs(cosine - r->cosine) < 1e-14, "row %d: %.15g, expected %.15g", i, cosine, r->cosine);
+        expect(fabs(linear - r->linear) < 1e-14, "row %d: %.15g, expected %.15g", i, linear, r->linear);
+    }
+}
+
+/* ---- the loss over tokens ---------------------------------------------------------------------------------------- */
+
+enum { TOKENS = 12, VOCAB = 7, WIDTH = 3 };
+
+/* Of the first four one is valid, of the next none, then all: micro-batches weigh by what they have. */
+static const int64_t targets_of[TOKENS] = { -1, 3, -1, -100, -1, -1, -1, -1, 0, 6, 2, 2 };
+
+static dt_tensor *loss_of(dt_tensor *w, int first, int n, const char *placed, dt_tensor *count, dt_tensor **targets)
+{
+    dt_mesh *mesh = dt_spec_mesh(dt_tensor_spec(w));
+    dt_dtype dtype = dt_spec_dtype(dt_tensor_spec(w));
+    dt_tensor *all = dt_randn(dt_spec_create(mesh, dtype, DT_SHAPE(TOKENS, WIDTH), ""), 5);
+    dt_tensor *x = dt_redistribute(dt_slice(all, 0, first, first + n, 1), placed);
+    *targets = dt_from_host(dt_spec_create(mesh, DT_I64, DT_SHAPE(n), placed), -1, targets_of + first,
+                            (size_t)n * sizeof *targets_of);
+    return dt_token_loss(dt_linear(x, w, NULL), *targets, count);
+}
+
+typedef struct counted { const char *weight, *tokens; dt_dtype dtype; double rtol; } counted;
+
+/* bf16: the gradient of a micro-batch is rounded before it is added, each to 8 bits. */
+static const counted counts[] = {
+    { "", "x:S(0)", DT_F64, 1e-13 }, { "x:S(0)", "", DT_F64, 1e-13 }, { "", "", DT_F64, 1e-13 },
+    { "", "x:S(0)", DT_F32, 1e-6 },  { "x:S(0)", "", DT_BF16, 0x1p-7 },
+};
+
+static dt_status accumulate(dt_context *ctx, void *arg)
+{
+    const counted *c = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    const dt_spec *spec = dt_spec_create(mesh, c->dtype, DT_SHAPE(VOCAB, WIDTH), c->weight);
+    dt_tensor *w = dt_require_grad(dt_randn(spec, 1)), *other = dt_require_grad(dt_randn(spec, 1)), *t = NULL;
+    dt_tensor *whole = loss_of(w, 0, TOKENS, c->tokens, NULL, &t), *count = dt_token_count(t);
+    expect(count && dt_tensor_item(count) == 5, "%g tokens", dt_tensor_item(count));
+    expect(strcmp(dt_spec_text(dt_tensor_spec(count)), "f32[]") == 0, "%s", dt_spec_text(dt_tensor_spec(count)));
+    expect(dt_spec_dtype(dt_tensor_spec(whole)) == (c->dtype == DT_F64 ? DT_F64 : DT_F32), "a wide loss");
+    dt_backward(whole, NULL);
+    double sum = 0;
+    for (int first = 0; first < TOKENS; first += 4) {
+        dt_tensor *loss = loss_of(other, first, 4, c->tokens, count, &t);
+        sum += dt_tensor_item(loss);
+        expect(dt_backward(loss, NULL) == DT_OK, "%s", dt_context_error(ctx));
+    }
+    double item = dt_tensor_item(whole);
+    expect(fabs(sum - item) <= c->rtol * item && item > 0, "losses add up to %.17g, expected %.17g", sum, item);
+    expect(dt_tensor_close(dt_grad(other), dt_grad(w), c->rtol, c->rtol), "gradients of micro-batches, %s, %s",
+           c->weight, c->tokens);
+    return dt_context_status(ctx);
+}
+
+/* The mean of dt_cross_entropy; without a valid target 0, and no gradient that is NaN. */
+static dt_status means(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *logits = dt_require_grad(dt_randn(dt_spec_parse(mesh, "f64[2,3,7]@x:S(0)"), 1));
+    int64_t values[] = { 1, -1, 2, 6, 0, -7 }, none[] = { -1, -1, -1, -1, -1, -1 };
+    const dt_spec *spec = dt_spec_parse(mesh, "i64[2,3]@x:S(0)");
+    dt_tensor *targets = dt_from_host(spec, -1, values, sizeof values), *empty = dt_from_host(spec, -1, none, sizeof none);
+    double due = dt_tensor_item(dt_cross_entropy(logits, targets, NULL));
+    double got = dt_tensor_item(dt_token_loss(logits, targets, NULL));
+    expect(fabs(got - due) <= 1e-14 * due, "%.17g, expected %.17g", got, due);
+    dt_tensor *loss = dt_token_loss(logits, empty, NULL);
+    expect(dt_tensor_item(loss) == 0 && dt_tensor_item(dt_token_count(empty)) == 0, "no valid target");
+    expect(dt_backward(loss, NULL) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_tensor_close(dt_grad(logits), dt_zeros(dt_tensor_spec(logits)), 0, 0), "no gradient");
+    expect(!dt_token_loss(logits, NULL, NULL), "no targets");
+    expect_error(ctx, DT_ERR_ARG, "dt_token_loss: expected logits and targets, got no targets", "no targets");
+    expect(!dt_token_loss(NULL, targets, NULL), "no logits");
+    expect_error(ctx, DT_ERR_ARG, "dt_token_loss: expected logits and targets, got no logits", "no logits");
+    expect(!dt_token_loss(logits, targets, targets), "no count");
+    expect_error(ctx, DT_ERR_SHAPE, "dt_token_loss: expected a count that is a float scalar, got i64[2,3]", "count");
+    expect(!dt_token_count(logits), "floats");
+    expect_error(ctx, DT_ERR_DTYPE, "dt_token_count: expected integers, got f64[2,3,7]", "floats");
+    expect(!dt_token_count(NULL) && !dt_token_loss(NULL, NULL, NULL), "nothing at all");
+    return dt_context_status(ctx);
+}
+
+static void micro_batches_add_up(void)
+{
+    for (int ranks = 1; ranks <= MOST_RANKS; ranks++) {
+        for (int i = 0; i < DT_COUNT(counts); i++) launch(ranks, accumulate, &counts[i]);
+        launch(ranks, means, NULL);
+    }
+}
+
 static const test_row rows[] = {
     { "steps_are_those_of_a_loop", steps_are_those_of_a_loop },
     { "bits_do_not_hang_on_the_mesh", bits_do_not_hang_on_the_mesh },
@@ -567,6 +953,13 @@ static const test_row rows[] = {
     { "clipping_gives_the_serial_norm", clipping_gives_the_serial_norm },
     { "clipping_adds_one_reduction", clipping_adds_one_reduction },
     { "nothing_is_clipped", nothing_is_clipped },
+    { "masters_keep_what_is_rounded", masters_keep_what_is_rounded },
+    { "training_is_the_same_on_all_ranks", training_is_the_same_on_all_ranks },
+    { "a_dry_step_is_counted", a_dry_step_is_counted },
+    { "bad_numbers_are_refused", bad_numbers_are_refused },
+    { "a_rank_that_fails_is_told_of", a_rank_that_fails_is_told_of },
+    { "rates_rise_and_fall", rates_rise_and_fall },
+    { "micro_batches_add_up", micro_batches_add_up },
 };
 
 const suite the_suite = { "optim", rows, DT_COUNT(rows) };
