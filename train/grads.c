@@ -30,15 +30,13 @@ static const dt_spec *travelling(const dt_tensor *x, const dt_spec *spec)
 /* from becomes what travels. */
 static bool round_all(dt_context *ctx, dt_tensor *const *params, moving *m)
 {
-    const dt_spec *due = NULL;
     bool rounds = false;
     for (int k = 0; k < m->n; k++) {
-        due = travelling(params[m->which[k]], m->from[k]->spec);
-        if (!due) return false;
-        rounds |= due != m->from[k]->spec;
+        const dt_spec *spec = m->from[k]->spec;
+        if (!(m->specs[k] = travelling(params[m->which[k]], spec))) return false;
+        rounds |= m->specs[k] != spec;
     }
     if (!rounds) return true;
-    for (int k = 0; k < m->n; k++) m->specs[k] = travelling(params[m->which[k]], m->from[k]->spec);
     if (!dti_tensors_to(ctx, m->from, m->specs, m->n, m->to)) return false;
     for (int k = 0; k < m->n; k++) m->from[k] = m->to[k];
     return true;

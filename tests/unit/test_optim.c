@@ -387,9 +387,35 @@ static dt_status measure(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+/* Gradients travel as their group says, and are kept as their states are. */
+static dt_status travel(dt_context *ctx, void *arg)
+{
+    static const part of[] = { { "", "x:S(0)", "x:S(1)", "x:S(0)" } };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x,y=1");
+    int64_t bytes[2];
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        dt_module *module = bag_new(mesh, DT_F32, of, 1);
+        module->use_params.reduce = i ? DT_BF16 : DT_DTYPE_DEFAULT;
+        module->params->group = module;
+        give_gradients(&module->params->tensor, of, 1, 1);
+        moves before = moves_of(mesh, "x");
+        dt_clip_grad_norm(module, INFINITY);
+        moves got = less(moves_of(mesh, "x"), &before);
+        dt_tensor *grad = dt_grad(module->params->tensor);
+        expect(got.calls[DT_COMM_REDUCE_SCATTER] == 1 && got.calls[DT_COMM_ALL_REDUCE] == 1, "another step");
+        expect(grad && strcmp(dt_spec_text(dt_tensor_spec(grad)), "f32[13,5]@x:S(0)") == 0, "a gradient");
+        bytes[i] = dt_mesh_counters(mesh, "x").bytes[DT_COMM_REDUCE_SCATTER] - (i ? bytes[0] : 0);
+    }
+    expect(bytes[0] > 0 && bytes[0] == 2 * bytes[1], "%lld bytes, as bf16 %lld", (long long)bytes[0],
+           (long long)bytes[1]);
+    return dt_context_status(ctx);
+}
+
 static void a_step_reduces_once(void)
 {
     for (int i = 0; i < DT_COUNT(step_moves); i++) launch(4, measure, &step_moves[i]);
+    launch(4, travel, NULL);
 }
 
 /* ---- clipping ---------------------------------------------------------------------------------------------------- */
