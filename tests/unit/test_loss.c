@@ -89,7 +89,8 @@ static dt_status means(dt_context *ctx, void *arg)
     dt_tensor *logits = dt_require_grad(dt_randn(dt_spec_parse(mesh, "f64[2,3,7]@x:S(0)"), 1));
     int64_t values[] = { 1, -1, 2, 6, 0, -7 }, none[] = { -1, -1, -1, -1, -1, -1 };
     const dt_spec *spec = dt_spec_parse(mesh, "i64[2,3]@x:S(0)");
-    dt_tensor *targets = dt_from_host(spec, -1, values, sizeof values), *empty = dt_from_host(spec, -1, none, sizeof none);
+    dt_tensor *targets = dt_from_host(spec, -1, values, sizeof values);
+    dt_tensor *empty = dt_from_host(spec, -1, none, sizeof none);
     double due = dt_tensor_item(dt_cross_entropy(logits, targets, NULL));
     double got = dt_tensor_item(dt_token_loss(logits, targets, NULL));
     expect(fabs(got - due) <= 1e-14 * due, "%.17g, expected %.17g", got, due);
