@@ -455,6 +455,7 @@ static bool check_operands(dt_context *ctx, const dt_op *op, dt_tensor *const *i
     for (int i = 0; i < n; i++)
         if (in[i] && in[i]->ctx != ctx)
             return dti_fail(ctx, DT_ERR_ARG, "%s: operands of two contexts", op->head), false;
+        else if (in[i] && in[i]->unmade) return dti_tensor_ok(in[i]);
     return true;
 }
 

@@ -397,7 +397,7 @@ static bool save_all(const dti_store *store, int64_t save, rank_file *file, bool
     return dti_told_agree(store->mesh, &told);
 }
 
-static bool check_items(const dti_store *store)
+bool dti_store_check(const dti_store *store)
 {
     dt_context *ctx = store->mesh->ctx;
     for (int i = 0; i < store->n; i++) {
@@ -412,14 +412,14 @@ static bool check_items(const dti_store *store)
     return true;
 }
 
-static bool takes_part(const dt_mesh *mesh) { return !mesh->ctx->dry && mesh->rank >= 0; }
+bool dti_store_takes_part(const dt_mesh *mesh) { return !mesh->ctx->dry && mesh->rank >= 0; }
 
 bool dti_store_save(const dti_store *store)
 {
     int64_t save = 0;
     rank_file file = { .bytes = 0 };
-    if (dti_failed(store->mesh->ctx) || !check_items(store)) return false;
-    if (!takes_part(store->mesh)) return true;
+    if (dti_failed(store->mesh->ctx) || !dti_store_check(store)) return false;
+    if (!dti_store_takes_part(store->mesh)) return true;
     bool named = false, saved = begin_save(store, &save) && save_all(store, save, &file, &named);
     if (!saved && !named && file.bytes) unlink(file.path);
     if (saved && store->mesh->rank == 0)
@@ -451,7 +451,7 @@ bool dti_store_index(dt_mesh *mesh, const char *folder, dti_index *index)
     int64_t n;
     *index = (dti_index){ .step = 0 };
     if (dti_failed(mesh->ctx)) return false;
-    if (!takes_part(mesh)) return true;
+    if (!dti_store_takes_part(mesh)) return true;
     dti_path(path, folder, DTI_INDEX_NAME, &told);
     char *text = told.status ? (dti_told_agree(mesh, &told), NULL) : read_index(mesh, path, &told, &n);
     bool ok = text && dti_index_read(text, n, path, index, &told);
@@ -466,7 +466,7 @@ bool dti_store_exists(dt_mesh *mesh, const char *folder)
     char path[DTI_PATH];
     dti_told nobody = { DT_OK, "" };
     int64_t there = 0;
-    if (dti_failed(mesh->ctx) || !takes_part(mesh)) return false;
+    if (dti_failed(mesh->ctx) || !dti_store_takes_part(mesh)) return false;
     if (mesh->rank == 0) there = dti_path(path, folder, DTI_INDEX_NAME, &nobody) && dti_file_is_there(path);
     return dti_ranks_broadcast(mesh, 0, &there, sizeof there) && there;
 }
@@ -538,13 +538,24 @@ static bool fetch_items(const dti_store *store, const dti_index *index, int64_t 
     return ok;
 }
 
-bool dti_store_load(const dti_store *store, dti_index *index, int64_t *taken)
+bool dti_store_fits(const dti_store *store, dti_index *index, bool all)
 {
-    dti_told told = { DT_OK, "" };
-    if (dti_failed(store->mesh->ctx) || !check_items(store)) return false;
-    if (!takes_part(store->mesh)) return true;
+    if (dti_failed(store->mesh->ctx) || !dti_store_check(store)) return false;
+    if (!dti_store_takes_part(store->mesh)) return true;
     for (int i = 0; i < store->n; i++)
         if (!check_item(store, &store->items[i], index)) return false;
+    for (const dti_index_tensor *t = index->tensors; t; t = t->next)
+        if (!t->wanted && (all || !strchr(t->name, '/')))
+            return dti_fail(store->mesh->ctx, DT_ERR_ARG, "checkpoint \"%s\" has %s, which there is not here",
+                            store->folder, t->name), false;
+    return true;
+}
+
+bool dti_store_load(const dti_store *store, const dti_index *index, int64_t *taken)
+{
+    dti_told told = { DT_OK, "" };
+    if (dti_failed(store->mesh->ctx)) return false;
+    if (!dti_store_takes_part(store->mesh)) return true;
     fetch_items(store, index, taken, &told);
     return dti_told_agree(store->mesh, &told);
 }

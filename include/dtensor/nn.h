@@ -4,8 +4,9 @@
  * storage until materialised, so that placements can be chosen first (parallel.h). Nothing in a module speaks of ranks.
  *
  *     paths      "layers.0.attn.wq.weight": names from the root, by "."; the root's own is ""
- *     patterns   * any characters within one name, [ab] one of these, ** any number of names: "layers.*.attn.w[qkv]",
- *                "**.weight"
+ *     patterns   * any characters within one name, [ab] or [0-9] one of these, ** any number of names:
+ *                "layers.*.attn.w[qkv]", "**.weight"; "" is the root alone
+ *     names      letters, digits, "_" and "-"
  *
  * A module is a handle of its scope until it becomes another's child; then it ends with its parent. Parameters end with
  * their module. Functions here are local unless they say otherwise; all ranks make the same modules. */

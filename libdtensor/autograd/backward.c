@@ -204,6 +204,7 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
     if (seed && seed->ctx != ctx)
         return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;
+    if (seed && !dti_tensor_ok(seed)) return false;
     if (seed && seed->spec->mesh != y->spec->mesh)
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected a seed on mesh %s, got one on %s",
                         dt_mesh_text(y->spec->mesh), dt_mesh_text(seed->spec->mesh)), false;
@@ -279,8 +280,16 @@ dt_tensor *dt_require_grad(dt_tensor *x)
 
 dt_tensor *dt_grad(dt_tensor *x)
 {
-    dti_node *node = dti_tensor_ok(x) && x->body ? x->body->node : NULL;
+    dti_node *node = x && !dti_failed(x->ctx) && x->body ? x->body->node : NULL;
     return node && node->class == &dti_leaf_class ? node->state : NULL;
+}
+
+void dti_grad_drop(dt_tensor *x)
+{
+    dti_node *node = x->body ? x->body->node : NULL;
+    if (!node || node->class != &dti_leaf_class) return;
+    dti_tensor_destroy(node->state);
+    node->state = NULL;
 }
 
 dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)

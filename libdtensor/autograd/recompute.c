@@ -2,13 +2,15 @@
  *
  * A function of which only the inputs are kept: backward runs it again, on leaves of the same values, and passes back
  * through what that recorded. Tensors that the function finds by itself, as parameters, were made before: gradients of
- * theirs wait there for the backward that runs, which passes them in their turn, once. */
+ * theirs wait there for the backward that runs, which passes them in their turn, once. It runs again under the step and
+ * micro-batch of the first time, so that it draws what it drew. */
 #include "autograd/classes.h"
 
 typedef struct recompute_state {
     dt_fn fn;
     void *arg;
-    int n;
+    int64_t step;                  /* of the context, when it ran                                                  */
+    int micro_batch, n;
     dt_tensor *in[DTI_MAX_NODE_INPUTS];
 } recompute_state;
 
@@ -38,6 +40,18 @@ static dt_tensor *call(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *i
     return y;
 }
 
+static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
+{
+    int64_t step = ctx->step;
+    int micro_batch = ctx->micro_batch;
+    ctx->step = s->step;
+    ctx->micro_batch = s->micro_batch;
+    dt_tensor *y = call(ctx, s->fn, s->arg, in);
+    ctx->step = step;
+    ctx->micro_batch = micro_batch;
+    return y;
+}
+
 static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     const recompute_state *s = node->state;
@@ -45,7 +59,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     int64_t first = dti_tape_state_of(node->ctx)->next;
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
-    dt_tensor *y = call(node->ctx, s->fn, s->arg, in);
+    dt_tensor *y = call_again(node->ctx, s, in);
     if (!y || !dti_backward_within(y, grad[0], first)) return false;
     for (int i = 0; i < s->n; i++)
         if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
@@ -73,7 +87,7 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
     dt_tensor *out = dt_detach(y);
     recompute_state *s = out ? dti_context_borrow(ctx, sizeof *s) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n };
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .step = ctx->step, .micro_batch = ctx->micro_batch };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
 }

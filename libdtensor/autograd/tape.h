@@ -58,6 +58,9 @@ dt_tensor *dti_tape_save_own(dt_tensor *x);
  * is to be kept. The tape owns it. */
 dt_tensor *dti_tape_source(const dt_tensor *x);
 
+/* Forget the gradient of a leaf; of what is none: nothing. */
+void dti_grad_drop(dt_tensor *x);
+
 /* ---- gradients (gradient.c) -------------------------------------------------------------------------------------- */
 
 /* The sum of two gradients of one value, in the innermost scope: P along mesh dims where either is, else S where either
@@ -67,5 +70,7 @@ dt_tensor *dti_gradient_add(dt_tensor *a, dt_tensor *b);
  * are named, S where the source is S, as it is where both are P, else R; along others S where the source is S, else as
  * it is. NULL: the error. */
 dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt_spec *target, uint32_t named);
+/* The gradient of a leaf from now on, in the place of what it has. false: the error, and it has that still. */
+bool dti_grad_set(dt_tensor *x, dt_tensor *grad);
 
 #endif

@@ -92,12 +92,21 @@ dt_status dt_context_clear(dt_context *ctx)
     return DT_OK;
 }
 
+/* Whose function runs, in at most half of the room: how many characters. */
+static size_t put_inside(dt_context *ctx)
+{
+    size_t half = sizeof ctx->error / 2;
+    int n = ctx->inside ? snprintf(ctx->error, half, "%s: ", ctx->inside) : 0;
+    return n < 0 ? 0 : (size_t)n < half ? (size_t)n : half - 1;
+}
+
 DT_PRINTF(3, 0)
 static dt_status fail(dt_context *ctx, dt_status status, const char *format, va_list args)
 {
     if (dti_failed(ctx) || status == DT_OK) return status;
-    dti_line(ctx->error, sizeof ctx->error, format, args);
-    if (ctx->error[0] == '\0') snprintf(ctx->error, sizeof ctx->error, "%s", dt_status_text(status));
+    size_t at = put_inside(ctx);
+    dti_line(ctx->error + at, sizeof ctx->error - at, format, args);
+    if (ctx->error[at] == '\0') snprintf(ctx->error + at, sizeof ctx->error - at, "%s", dt_status_text(status));
     ctx->status = status;
     if (ctx->peers.comm) ctx->peers.failed(ctx->peers.comm);
     dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_ERROR, .status = status, .text = ctx->error });

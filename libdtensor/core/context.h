@@ -55,6 +55,7 @@ struct dt_context {
     dt_status status;              /* first error; the context has failed while it is not DT_OK                    */
     char error[1024];
     bool usage;                    /* the error is one of the command line or a variable                           */
+    const char *inside;            /* whose function runs: stands in front of errors; NULL: nobody's               */
     dti_peers peers;
     dti_arena arena;               /* all that lives as long as the context                                        */
     dti_pool pool;                 /* what comes and goes                                                          */

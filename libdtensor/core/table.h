@@ -35,6 +35,8 @@ static inline void *dti_table_value(const dti_table *table, uint64_t hash, size_
 
 /* Add a value that is not NULL. false: memory ran out, nothing changed. */
 bool dti_table_add(dti_table *table, uint64_t hash, void *value);
+/* Take one out again; one that is not there: nothing. */
+void dti_table_remove(dti_table *table, uint64_t hash, const void *value);
 void dti_table_fini(dti_table *table);
 
 static inline uint64_t dti_hash_mix(uint64_t a, uint64_t b)

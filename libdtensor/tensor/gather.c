@@ -141,6 +141,7 @@ bool dt_tensor_close(dt_tensor *x, dt_tensor *y, double rtol, double atol)
                  y ? y->spec->text : "nothing");
         return false;
     }
+    if (!dti_tensor_ok(y)) return false;
     int scope = dt_scope_push(x->ctx, 0);
     int64_t far = 1;
     dt_tensor *a = summed(x), *b = a ? lie_alike(a, y) : NULL;

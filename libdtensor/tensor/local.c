@@ -68,7 +68,7 @@ static bool local_fits(const dt_tensor *local, const dt_spec *spec)
 {
     if (spec->mesh->rank < 0) return true;
     dt_shape due = dt_spec_local_shape(spec, spec->mesh->rank);
-    return local && local->spec->mesh->size == 1 && dt_spec_dtype(local->spec) == dt_spec_dtype(spec)
+    return local && !local->unmade && local->spec->mesh->size == 1 && dt_spec_dtype(local->spec) == dt_spec_dtype(spec)
         && dti_shape_same(&local->spec->shape, &due);
 }
 

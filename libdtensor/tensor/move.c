@@ -400,6 +400,7 @@ static bool check_list(dt_context *ctx, const char *call, dt_tensor *const *x, i
         if (!x[i] || x[i]->ctx != ctx)
             return dti_fail(ctx, DT_ERR_ARG, "%s: tensor %d of %d is %s", call, i, n,
                             x[i] ? "of another context" : "none"), false;
+        else if (!dti_tensor_ok(x[i])) return false;
     return true;
 }
 

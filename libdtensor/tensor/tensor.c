@@ -107,7 +107,12 @@ dt_tensor *dti_tensor_share(dt_tensor *x)
     return y;
 }
 
-bool dti_tensor_ok(const dt_tensor *x) { return x && !dti_failed(x->ctx); }
+bool dti_tensor_ok(const dt_tensor *x)
+{
+    if (!x || dti_failed(x->ctx)) return false;
+    if (x->unmade) dti_fail(x->ctx, DT_ERR_STATE, "%s has no values yet; see dt_module_materialize", x->spec->text);
+    return !x->unmade;
+}
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
@@ -115,7 +120,7 @@ const dt_spec *dt_tensor_spec(const dt_tensor *x) { return x ? x->spec : NULL; }
 
 int64_t dt_tensor_size(const dt_tensor *x, int dim)
 {
-    if (!dti_tensor_ok(x)) return 0;
+    if (!x || dti_failed(x->ctx)) return 0;
     int n = x->spec->shape.n;
     if (dim < -n || dim >= n) {
         dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_size: no dim %d in %s", dim, x->spec->text);
@@ -140,7 +145,8 @@ void dt_tensor_hold(dt_tensor **slot, dt_tensor *x)
         if (x) dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_hold: no slot for %s", x->spec->text);
         return;
     }
-    dt_tensor *held = x ? dti_tensor_share(x) : NULL;
+    bool made = !x || !x->unmade || dti_tensor_ok(x); /* values would not come to another handle                   */
+    dt_tensor *held = x && made ? dti_tensor_share(x) : NULL;
     if (held) dti_scope_disown(&held->handle);
     if (*slot) {
         dti_scope_disown(&(*slot)->handle);

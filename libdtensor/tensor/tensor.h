@@ -64,6 +64,7 @@ struct dt_tensor {
     dti_body *body;                /* NULL: no other handle has asked for one                                      */
     bool hidden;                   /* no scope's and no user's: a copy, or kept by the tape                        */
     bool other;                    /* a result that happens to be the value of another tensor                      */
+    bool unmade;                   /* a parameter that has no values yet, and no storage                           */
     uint32_t named;                /* pinned by a user: the mesh dims that were named, and DTI_PINNED; else 0      */
     dt_tensor *next_copy;          /* in the list of copies it is in                                               */
     dti_origin *origin;            /* NULL: no call of an op                                                       */
@@ -96,7 +97,8 @@ void dti_tensor_need_no_more(dt_tensor *x);
 void dti_tensor_destroy(dt_tensor *x);
 /* Room for this rank's part, not initialised. has: does it have one? false: memory ran out. */
 bool dti_part_new(const dt_spec *spec, dti_storage **storage);
-/* Is x a tensor that can be used: not NULL, its context not failed? A NULL operand is not told whose fault it is. */
+/* Is x a tensor that can be used: not NULL, its context not failed? A NULL operand is not told whose fault it is; one
+ * without values fails the context. */
 bool dti_tensor_ok(const dt_tensor *x);
 
 /* ---- runs of a part (part.c) ------------------------------------------------------------------------------------- */

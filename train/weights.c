@@ -1,0 +1,1 @@
+int dti_weights_nothing_yet;
