@@ -497,11 +497,23 @@ static dti_dispatch *find(dt_context *ctx, dti_calling *c, const dt_spec *const 
     return c->attributes.asked ? dti_dispatch_get(ctx, c->op, specs, c->n, &c->attributes) : NULL;
 }
 
+/* Of what is not written. */
+static void take_used(dti_calling *c)
+{
+    for (int i = 0; i < c->n; i++) c->used[i] = i < c->op->writes ? c->in[i] : dti_used(c->in[i]);
+    c->in = c->used;
+}
+
 bool dti_call_begin(dt_context *ctx, dti_calling *c, const void *values)
 {
     const dt_spec *specs[DT_MAX_OPERANDS];
     dt_shape scalar = DT_SCALAR;
     specs[0] = NULL;
+    for (int i = 0; i < c->n; i++)
+        if (c->in[i] && c->in[i]->used) {
+            take_used(c);
+            break;
+        }
     for (int i = 0; i < c->n; i++) {
         c->x[i] = c->in[i];
         specs[i] = c->in[i] ? c->in[i]->spec : NULL;

@@ -66,6 +66,7 @@ typedef struct dti_calling {
     const char *placements;            /* of the first result; NULL: nobody asks for any                           */
     dti_dispatch *d;                   /* held                                                                     */
     dt_tensor *x[DT_MAX_OPERANDS];     /* as the kernel takes them                                                 */
+    dt_tensor *used[DT_MAX_OPERANDS];  /* in, where an operand is in use (autograd/use.h)                          */
     dti_attributes attributes;
 } dti_calling;
 

@@ -63,7 +63,10 @@ static void save_used(op_state *s, int i, dt_tensor *in, dt_tensor *used)
 static void save(op_state *s, dt_tensor *const *in, dt_tensor *const *used, dt_tensor *const *out)
 {
     const dti_rule *rule = s->dispatch->rule;
-    uint32_t saved = dti_rule_saves(rule);
+    uint32_t wanted = 0;
+    for (int i = 0; i < s->dispatch->n; i++)
+        if (in[i] && in[i]->body && in[i]->body->node) wanted |= UINT32_C(1) << i;
+    uint32_t saved = dti_rule_saves(rule, wanted);
     for (int i = 0; i < s->dispatch->n; i++)
         if ((saved >> i & 1) && in[i]) save_used(s, i, in[i], used[i]);
     for (int r = 0; r < s->dispatch->result_count; r++)
@@ -155,7 +158,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     return !dti_failed(node->ctx);
 }
 
-static const dti_node_class op_class = { "an op", backward, release, false };
+static const dti_node_class op_class = { "an op", backward, release, false, NULL };
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
 

@@ -470,12 +470,13 @@ bool dti_rule_parse(dt_context *ctx, const dti_row_text *text, dti_rule *rule)
 
 /* ---- what follows from a row ------------------------------------------------------------------------------------- */
 
-uint32_t dti_rule_saves(const dti_rule *rule)
+uint32_t dti_rule_saves(const dti_rule *rule, uint32_t wanted)
 {
     uint32_t saves = rule->saves;
     for (int i = 0; i < rule->monomial_count; i++) {
         uint32_t operands = rule->monomial[i].operands;
-        if (operands & (operands - 1)) saves |= operands;              /* two or more: each is the other's slope   */
+        for (int k = 0; k < rule->operand_count; k++) /* each is the slope of the others                           */
+            if ((operands >> k & 1) && (operands & wanted & ~(UINT32_C(1) << k))) saves |= UINT32_C(1) << k;
     }
     return saves;
 }

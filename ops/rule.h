@@ -135,7 +135,7 @@ static inline uint32_t dti_rule_operands(const dti_rule *rule)
     return operands;
 }
 
-/* Operands that a gradient needs: those "saves" names, and the partners of every operand in a monomial. */
-uint32_t dti_rule_saves(const dti_rule *rule);
+/* Operands that gradients of those wanted need: those "saves" names, and their partners in a monomial. */
+uint32_t dti_rule_saves(const dti_rule *rule, uint32_t wanted);
 
 #endif

@@ -123,7 +123,7 @@ typedef struct dt_gradient {
     const dt_op *op;
     const void *attributes;
     int in_count, out_count;
-    dt_tensor *in[DT_MAX_OPERANDS]; /* those that the polynomial needs or "saves"; NULL: others, absent ones        */
+    dt_tensor *in[DT_MAX_OPERANDS]; /* those that the polynomial needs for what is wanted, or "saves"; else NULL     */
     dt_shape in_shape[DT_MAX_OPERANDS];
     const dt_spec *in_spec[DT_MAX_OPERANDS]; /* as the caller gave them                                            */
     dt_tensor *out[DT_MAX_RESULTS]; /* kept results; all of them where the row says "saves result"                 */

@@ -151,7 +151,7 @@ static bool call_hooks(dti_node *node)
 static uint32_t wanted(const dti_node *node)
 {
     uint32_t mask = 0;
-    for (int i = 0; i < node->in_count; i++)
+    for (int i = 0; i < node->in_count && i < 32; i++)
         if (node->in[i].node) mask |= UINT32_C(1) << i;
     return mask;
 }
@@ -163,15 +163,23 @@ static bool any_gradient(const dti_node *node)
     return false;
 }
 
-static bool pass(dti_node *node)
+static bool pass_back(dti_node *node, dt_tensor **in_grad)
 {
-    dt_tensor *in_grad[DTI_MAX_NODE_INPUTS] = { NULL };
-    if (!any_gradient(node)) return true;
     if (!call_hooks(node) || !node->class->backward(node, node->grad, wanted(node), in_grad)) return false;
     for (int i = 0; i < node->in_count; i++)
         if (in_grad[i] && node->in[i].node && !add_gradient(node->in[i].node, node->in[i].output, in_grad[i]))
             return false;
     return true;
+}
+
+static bool pass(dti_node *node)
+{
+    if (!any_gradient(node)) return true;
+    size_t bytes = (size_t)(node->in_count ? node->in_count : 1) * sizeof(dt_tensor *);
+    dt_tensor **in_grad = dti_context_borrow_zeros(node->ctx, bytes);
+    bool passed = in_grad && pass_back(node, in_grad);
+    if (in_grad) dti_context_give(node->ctx, in_grad, bytes);
+    return passed;
 }
 
 /* In a scope of its own, so that what it makes ends; gradients are hidden, and outlive it. */
@@ -243,6 +251,12 @@ static bool walk(dt_tensor *y, dt_tensor *seed, bool within, int64_t first)
     return !dti_failed(ctx);
 }
 
+bool dti_tape_is_walking(dt_context *ctx)
+{
+    const dti_tape_state *tape = dti_tape_state_of(ctx);
+    return tape && tape->walk;
+}
+
 dt_status dt_backward(dt_tensor *y, dt_tensor *seed)
 {
     dt_context *ctx = y ? y->ctx : seed ? seed->ctx : NULL;
@@ -284,6 +298,17 @@ dt_tensor *dt_grad(dt_tensor *x)
     return node && node->class == &dti_leaf_class ? node->state : NULL;
 }
 
+bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void *arg))
+{
+    dti_hook **at = &x->body->node->hooks, *hook = dti_context_borrow(x->ctx, sizeof *hook);
+    if (!hook && release) release(arg);
+    if (!hook) return false;
+    while (*at) at = &(*at)->next;
+    *hook = (dti_hook){ .output = x->body->output, .fn = fn, .arg = arg, .release = release };
+    *at = hook;
+    return true;
+}
+
 void dti_grad_drop(dt_tensor *x)
 {
     dti_node *node = x->body ? x->body->node : NULL;
@@ -298,12 +323,8 @@ dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
     if (!fn || !x->body || !x->body->node)
         return dti_fail(x->ctx, fn ? DT_ERR_STATE : DT_ERR_ARG, "dt_grad_hook: %s",
                         fn ? "the tensor has no gradient" : "no function");
-    dti_hook **at = &x->body->node->hooks, *hook = dti_context_borrow(x->ctx, sizeof *hook);
-    if (!hook) return x->ctx->status;
-    while (*at) at = &(*at)->next;
-    *hook = (dti_hook){ .output = x->body->output, .fn = fn, .arg = arg };
-    *at = hook;
-    return DT_OK;
+    dti_tape_hook(x, fn, arg, NULL);
+    return x->ctx->status;
 }
 
 dt_tensor *dt_detach(dt_tensor *x)

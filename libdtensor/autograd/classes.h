@@ -25,6 +25,8 @@ typedef struct dti_tape_state {
     dti_node *unused;              /* to be given back                                                             */
     bool freeing;
     dti_walk *walk;                /* the innermost under way; NULL: none                                          */
+    struct dti_use *use;           /* the innermost that has begun; NULL: none                                     */
+    struct dti_use *first_use, *last_use; /* in the order in which they begin                                      */
 } dti_tape_state;
 
 dti_tape_state *dti_tape_state_of(dt_context *ctx);

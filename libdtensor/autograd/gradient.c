@@ -73,7 +73,8 @@ dt_tensor *dti_gradient_add(dt_tensor *a, dt_tensor *b)
 
 /* ---- redistributions --------------------------------------------------------------------------------------------- */
 
-static const dt_spec *through_spec(const dt_spec *grad, const dt_spec *source, const dt_spec *target, uint32_t named)
+const dt_spec *dti_gradient_through_spec(const dt_spec *grad, const dt_spec *source, const dt_spec *target,
+                                         uint32_t named)
 {
     uint32_t of_source = 0, of_grad = 0;
     for (int m = 0; m < source->mesh->dim_count; m++) {
@@ -95,6 +96,6 @@ dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt
         back = back ? dti_spec_summed(back) : NULL;
         return back ? dti_tensor_to(grad, back) : NULL;
     }
-    const dt_spec *spec = through_spec(grad->spec, source, target, named);
+    const dt_spec *spec = dti_gradient_through_spec(grad->spec, source, target, named);
     return spec ? dti_tensor_to(grad, spec) : NULL;
 }

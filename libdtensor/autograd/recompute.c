@@ -5,20 +5,27 @@
  * theirs wait there for the backward that runs, which passes them in their turn, once. It runs again under the step and
  * micro-batch of the first time, so that it draws what it drew. */
 #include "autograd/classes.h"
+#include "autograd/use.h"
+
+enum { MOST_INPUTS = 16 };
 
 typedef struct recompute_state {
     dt_fn fn;
     void *arg;
     int64_t step;                  /* of the context, when it ran                                                  */
-    int micro_batch, n;
-    dt_tensor *in[DTI_MAX_NODE_INPUTS];
+    int micro_batch, n, use_count;
+    dt_tensor *in[MOST_INPUTS];
+    dti_use *uses[];               /* that it took from: they began outside                                        */
 } recompute_state;
+
+static size_t state_bytes(int uses) { return sizeof(recompute_state) + (size_t)uses * sizeof(dti_use *); }
 
 static void release(dti_node *node)
 {
     recompute_state *s = node->state;
     for (int i = 0; i < s->n; i++) dti_tensor_destroy(s->in[i]);
-    dti_context_give(node->ctx, s, sizeof *s);
+    for (int i = 0; i < s->use_count; i++) dti_use_release(s->uses[i]);
+    dti_context_give(node->ctx, s, state_bytes(s->use_count));
     node->state = NULL;
 }
 
@@ -40,13 +47,23 @@ static dt_tensor *call(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *i
     return y;
 }
 
+/* With the uses that it took from: from the outermost to the innermost, and back. */
+static dt_tensor *call_within(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
+{
+    int begun = s->use_count;
+    while (begun > 0 && dti_use_begin(s->uses[begun - 1])) begun--;
+    dt_tensor *y = begun == 0 ? call(ctx, s->fn, s->arg, in) : NULL;
+    for (; begun < s->use_count; begun++) dti_use_end(s->uses[begun], NULL);
+    return y;
+}
+
 static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
 {
     int64_t step = ctx->step;
     int micro_batch = ctx->micro_batch;
     ctx->step = s->step;
     ctx->micro_batch = s->micro_batch;
-    dt_tensor *y = call(ctx, s->fn, s->arg, in);
+    dt_tensor *y = call_within(ctx, s, in);
     ctx->step = step;
     ctx->micro_batch = micro_batch;
     return y;
@@ -55,7 +72,7 @@ static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tenso
 static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     const recompute_state *s = node->state;
-    dt_tensor *in[DTI_MAX_NODE_INPUTS] = { NULL };
+    dt_tensor *in[MOST_INPUTS] = { NULL };
     int64_t first = dti_tape_state_of(node->ctx)->next;
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
@@ -66,7 +83,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     return true;
 }
 
-static const dti_node_class recompute_class = { "a recomputed function", backward, release, false };
+static const dti_node_class recompute_class = { "a recomputed function", backward, release, false, NULL };
 
 static dt_tensor *run(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in, unsigned flags)
 {
@@ -76,7 +93,7 @@ static dt_tensor *run(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in
 
 static dt_context *context_of(dt_tensor *const *in, int n)
 {
-    for (int i = 0; i < n && i < DTI_MAX_NODE_INPUTS; i++)
+    for (int i = 0; i < n && i < MOST_INPUTS; i++)
         if (in[i]) return in[i]->ctx;
     return NULL;
 }
@@ -85,9 +102,11 @@ static dt_context *context_of(dt_tensor *const *in, int n)
 static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *in, int n, dt_tensor *y)
 {
     dt_tensor *out = dt_detach(y);
-    recompute_state *s = out ? dti_context_borrow(ctx, sizeof *s) : NULL;
+    int uses = dti_uses_taken(ctx, NULL);
+    recompute_state *s = out ? dti_context_borrow(ctx, state_bytes(uses)) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .step = ctx->step, .micro_batch = ctx->micro_batch };
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .step = ctx->step, .micro_batch = ctx->micro_batch,
+                            .use_count = dti_uses_taken(ctx, s->uses) };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
 }
@@ -96,10 +115,11 @@ dt_tensor *dt_recompute(dt_fn fn, void *arg, dt_tensor *const *in, int n)
 {
     dt_context *ctx = in ? context_of(in, n) : NULL;
     if (!ctx || dti_failed(ctx)) return NULL;
-    if (n > DTI_MAX_NODE_INPUTS)
-        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: %d inputs, more than %d", n, DTI_MAX_NODE_INPUTS), NULL;
+    if (n > MOST_INPUTS)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: %d inputs, more than %d", n, MOST_INPUTS), NULL;
     if (!fn) return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: no function"), NULL;
     bool records = ctx->recorder && !(dti_scope_flags(ctx) & DT_SCOPE_NO_GRAD);
+    dti_uses_watch(ctx);
     dt_tensor *y = run(ctx, fn, arg, in, records ? DT_SCOPE_NO_GRAD : 0);
     return y && records ? record(ctx, fn, arg, in, n, y) : y;
 }

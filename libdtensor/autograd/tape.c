@@ -3,6 +3,8 @@
  * Nodes: made, linked, released. Leaves, pins and borders are classes of their own; ops add theirs. */
 #include "autograd/tape.h"
 
+#include <string.h>
+
 #include "autograd/classes.h"
 
 dti_tape_state *dti_tape_state_of(dt_context *ctx)
@@ -17,6 +19,7 @@ static void give_hooks(dti_node *node)
     while (node->hooks) {
         dti_hook *hook = node->hooks;
         node->hooks = hook->next;
+        if (hook->release) hook->release(hook->arg);
         dti_context_give(node->ctx, hook, sizeof *hook);
     }
 }
@@ -27,13 +30,19 @@ void dti_node_spend(dti_node *node)
     node->spent = true;
 }
 
+/* With its edges and gradients. */
+static size_t node_bytes(int in_count, int out_count)
+{
+    return sizeof(dti_node) + (size_t)in_count * sizeof(dti_edge) + (size_t)out_count * sizeof(dt_tensor *);
+}
+
 static void free_node(dti_node *node)
 {
     dti_node_spend(node);
     for (int i = 0; i < node->in_count; i++) dti_node_release(node->in[i].node);
     for (int r = 0; r < node->out_count; r++) dti_tensor_destroy(node->grad[r]);
     give_hooks(node);
-    dti_context_give(node->ctx, node, sizeof *node);
+    dti_context_give(node->ctx, node, node_bytes(node->in_count, node->out_count));
 }
 
 /* A node may be the last to hold another, by an edge or by what it saved, and so on: these wait in a list, for chains
@@ -77,14 +86,16 @@ bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, 
                      dt_tensor *const *out, int m)
 {
     dti_tape_state *tape = dti_tape_state_of(ctx);
-    dti_node *node = tape ? dti_context_borrow(ctx, sizeof *node) : NULL;
+    dti_node *node = tape ? dti_context_borrow(ctx, node_bytes(n, m)) : NULL;
     if (!node) {
         dti_node failed = { .class = class, .ctx = ctx, .state = state };
         if (class->release) class->release(&failed);
         return false;
     }
+    dti_edge *edges = (dti_edge *)(void *)(node + 1);
     *node = (dti_node){ .class = class, .ctx = ctx, .references = 1, .number = tape->next++, .in_count = n,
-                        .out_count = m, .state = state };
+                        .out_count = m, .in = edges, .grad = (dt_tensor **)(void *)(edges + n), .state = state };
+    memset(edges, 0, node_bytes(n, m) - sizeof *node);
     bool linked = link(node, in, n, out, m);
     dti_node_release(node);        /* from now on what it made holds it                                            */
     return linked;
@@ -136,7 +147,7 @@ static bool leaf_backward(dti_node *node, dt_tensor *const *grad, uint32_t wante
     return true;
 }
 
-const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release, true };
+const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release, true, NULL };
 
 bool dti_grad_set(dt_tensor *x, dt_tensor *grad)
 {
@@ -173,7 +184,14 @@ static void pin_release(dti_node *node)
     node->state = NULL;
 }
 
-static const dti_node_class pin_class = { "redistribute", pin_backward, pin_release, true };
+static dt_tensor *pin_source(const dti_node *node, int output)
+{
+    const pin_state *pin = node->state;
+    (void)output;
+    return pin && pin->kept && pin->kept->body->writes == pin->writes ? pin->kept : NULL;
+}
+
+static const dti_node_class pin_class = { "redistribute", pin_backward, pin_release, true, pin_source };
 
 static bool costs_less(const dt_tensor *source, const dt_tensor *copy)
 {
@@ -185,8 +203,7 @@ static bool costs_less(const dt_tensor *source, const dt_tensor *copy)
 dt_tensor *dti_tape_source(const dt_tensor *x)
 {
     const dti_node *node = x->body ? x->body->node : NULL;
-    const pin_state *pin = node && node->class == &pin_class ? node->state : NULL;
-    return pin && pin->kept && pin->kept->body->writes == pin->writes ? pin->kept : NULL;
+    return node && node->class->source ? node->class->source(node, x->body->output) : NULL;
 }
 
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
@@ -226,7 +243,7 @@ static void border_release(dti_node *node)
     node->state = NULL;
 }
 
-static const dti_node_class border_class = { "local", border_backward, border_release, true };
+static const dti_node_class border_class = { "local", border_backward, border_release, true, NULL };
 
 /* Of two specs the one on a mesh of one rank is the local tensor's. */
 static bool crossed(dt_tensor *x, dt_tensor *y, const dt_spec *grad)

@@ -13,21 +13,28 @@
 
 #include "tensor/tensor.h"
 
-enum { DTI_MAX_NODE_INPUTS = 16, DTI_MAX_NODE_OUTPUTS = 8 };
-
 typedef struct dti_node dti_node;
 
 typedef struct dti_node_class {
     const char *name;
-    /* in_grad[i] = the gradient of input i, for the inputs of the mask, of the outputs' gradients (NULL: zero); in the
-     * innermost scope. NULL in_grad: it is zero. false: the error. */
+    /* in_grad[i] = the gradient of input i, for those that have a node (of the first 32 a mask), of the outputs'
+     * gradients (NULL: zero); in the innermost scope. NULL in_grad: it is zero. false: the error. */
     bool (*backward)(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad);
     void (*release)(dti_node *node); /* give up its state; once                                                    */
     bool again;                    /* it saves no tensors, so backward may pass as often as it likes               */
+    /* What is to be kept in the place of an output: see dti_tape_source. NULL: never anything. */
+    dt_tensor *(*source)(const dti_node *node, int output);
 } dti_node_class;
 
 typedef struct dti_edge { dti_node *node; int output; } dti_edge; /* node NULL: has no gradient                    */
-typedef struct dti_hook { struct dti_hook *next; int output; dt_grad_fn fn; void *arg; } dti_hook;
+
+typedef struct dti_hook {
+    struct dti_hook *next;
+    int output;
+    dt_grad_fn fn;
+    void *arg;
+    void (*release)(void *arg);    /* NULL: nothing                                                                */
+} dti_hook;
 
 struct dti_node {
     const dti_node_class *class;
@@ -36,8 +43,8 @@ struct dti_node {
     bool spent;                    /* backward has passed, and what was saved is gone                              */
     int64_t number;
     int in_count, out_count;
-    dti_edge in[DTI_MAX_NODE_INPUTS];
-    dt_tensor *grad[DTI_MAX_NODE_OUTPUTS]; /* summed so far, during backward                                       */
+    dti_edge *in;                  /* these two lie behind the node                                                */
+    dt_tensor **grad;              /* of each output, summed so far, during backward                               */
     dti_hook *hooks;
     dti_node *next;                /* in the list that is being worked on                                          */
     bool listed;
@@ -54,9 +61,14 @@ bool dti_tape_record(dt_context *ctx, const dti_node_class *class, void *state, 
 dt_tensor *dti_tape_save(dt_tensor *x);
 dt_tensor *dti_tape_save_own(dt_tensor *x);
 
-/* What a pinned tensor was made of, if that has fewer bytes here, or is a leaf: to be kept in its place. NULL: x itself
- * is to be kept. The tape owns it. */
+/* What a pinned tensor was made of, if that has fewer bytes here, or is a leaf; the leaf of one in use: to be kept in
+ * its place. NULL: x itself is to be kept. The tape owns it. */
 dt_tensor *dti_tape_source(const dt_tensor *x);
+/* As dt_grad_hook, of a tensor that has a node; release is called with arg when the hook ends, on failure too. false:
+ * the error. */
+bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void *arg));
+/* Is a backward under way? */
+bool dti_tape_is_walking(dt_context *ctx);
 
 /* Forget the gradient of a leaf; of what is none: nothing. */
 void dti_grad_drop(dt_tensor *x);
@@ -72,5 +84,8 @@ dt_tensor *dti_gradient_add(dt_tensor *a, dt_tensor *b);
 dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt_spec *target, uint32_t named);
 /* The gradient of a leaf from now on, in the place of what it has. false: the error, and it has that still. */
 bool dti_grad_set(dt_tensor *x, dt_tensor *grad);
+/* Where that comes to lie, for a gradient on the source's mesh; in the source's dtype. NULL: the error. */
+const dt_spec *dti_gradient_through_spec(const dt_spec *grad, const dt_spec *source, const dt_spec *target,
+                                         uint32_t named);
 
 #endif

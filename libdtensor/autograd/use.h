@@ -7,7 +7,7 @@
 #ifndef DTI_USE_H
 #define DTI_USE_H
 
-#include "tensor/tensor.h"
+#include "autograd/tape.h"
 
 typedef struct dti_use dti_use;
 
@@ -30,7 +30,10 @@ bool dti_use_begin(dti_use *use);
  * error. */
 dt_tensor *dti_use_end(dti_use *use, dt_tensor *out);
 
-/* What an op is to take for an operand: its used value where it is in a use that has begun, else x. */
-static inline dt_tensor *dti_used(dt_tensor *x) { return x && x->used ? x->used : x; }
+/* Which uses does a function take from that backward is to run again? Watch, run it, then ask how many, and which, each
+ * with a reference; uses NULL: only how many. */
+void dti_uses_watch(dt_context *ctx);
+int dti_uses_taken(dt_context *ctx, dti_use **uses);
+void dti_use_release(dti_use *use);
 
 #endif

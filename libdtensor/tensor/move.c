@@ -116,7 +116,7 @@ dt_tensor *dti_tensor_to(dt_tensor *x, const dt_spec *spec)
     if (x && spec == x->spec) return same(x);
     dt_work *work = dti_tensor_ok(x) ? start(x, spec) : NULL;
     dt_tensor *y = dt_work_wait(work);
-    if (work) dti_scope_disown(&work->handle), destroy(&work->handle);
+    if (work) dti_work_drop(work);
     return y;
 }
 
@@ -206,24 +206,41 @@ static bool complete_all(dt_context *ctx, int n, dt_work *const *work)
     return done;
 }
 
+void dti_work_drop(dt_work *work)
+{
+    dti_scope_disown(&work->handle);
+    destroy(&work->handle);
+}
+
 static void end_works(dt_work **work, int n)
 {
-    for (int i = 0; i < n; i++) {
-        if (!work[i]) continue;
-        dti_scope_disown(&work[i]->handle);
-        destroy(&work[i]->handle);
-    }
+    for (int i = 0; i < n; i++)
+        if (work[i]) dti_work_drop(work[i]);
+}
+
+bool dti_tensors_start(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_work **work)
+{
+    bool started = start_all(ctx, x, specs, n, work);
+    for (int i = 0; i < n && started; i++)
+        if (work[i]) dti_scope_disown(&work[i]->handle);
+    if (!started) end_works(work, n);
+    return started;
+}
+
+bool dti_tensors_finish(dt_context *ctx, dt_work **work, int n, dt_tensor **y)
+{
+    bool done = complete_all(ctx, n, work);
+    for (int i = 0; i < n && done; i++)
+        if (work[i]) done = (y[i] = dt_work_wait(work[i])) != NULL;
+    end_works(work, n);
+    return done;
 }
 
 /* y[i] = x[i] moved, where specs[i] is not NULL and another than it has. */
 static bool move_all(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_work **work,
                      dt_tensor **y)
 {
-    bool done = start_all(ctx, x, specs, n, work) && complete_all(ctx, n, work);
-    for (int i = 0; i < n && done; i++)
-        if (work[i]) done = (y[i] = dt_work_wait(work[i])) != NULL;
-    end_works(work, n);
-    return done;
+    return dti_tensors_start(ctx, x, specs, n, work) && dti_tensors_finish(ctx, work, n, y);
 }
 
 bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y)
@@ -246,6 +263,8 @@ static dt_tensor *add_copy(dti_body *body, dt_tensor *copy)
     body->copies = dti_tensor_hide(copy);
     return copy;
 }
+
+dt_tensor *dti_tensor_add_copy(dt_tensor *x, dt_tensor *copy) { return add_copy(x->body, copy); }
 
 dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec)
 {
@@ -357,6 +376,7 @@ static dt_tensor *pin(dt_tensor *x, const dt_spec *spec, uint32_t named, dt_tens
 
 dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)
 {
+    x = dti_used(x);
     dt_work *work = dti_tensor_ok(x) ? start(x, dt_spec_replace(x->spec, placements)) : NULL;
     if (!work || !records(x)) return work;
     work->named = named_dims(x->spec->mesh, placements);
@@ -366,12 +386,14 @@ dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)
 
 dt_tensor *dt_redistribute(dt_tensor *x, const char *placements)
 {
+    x = dti_used(x);
     if (!dti_tensor_ok(x)) return NULL;
     return pin(x, dt_spec_replace(x->spec, placements), named_dims(x->spec->mesh, placements), NULL);
 }
 
 dt_tensor *dt_redistribute_to(dt_tensor *x, dt_mesh *mesh, const char *placements)
 {
+    x = dti_used(x);
     if (!dti_tensor_ok(x)) return NULL;
     if (!mesh) {
         dti_fail(x->ctx, DT_ERR_ARG, "dt_redistribute_to: no mesh for %s", x->spec->text);

@@ -69,7 +69,16 @@ struct dt_tensor {
     dt_tensor *next_copy;          /* in the list of copies it is in                                               */
     dti_origin *origin;            /* NULL: no call of an op                                                       */
     dt_tensor *used;               /* what ops take for it now (autograd/use.h); NULL: itself                      */
+    bool taken;                    /* has one taken this one, as used?                                             */
 };
+
+/* What an op is to take for an operand: its used value where it is in a use that has begun, else x. */
+static inline dt_tensor *dti_used(dt_tensor *x)
+{
+    if (!x || !x->used) return x;
+    x->used->taken = true;
+    return x->used;
+}
 
 /* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */
 dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage);
@@ -130,6 +139,12 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
  * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
 bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
 bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
+/* A copy of x's value, made elsewhere: it belongs to x from now on. Returns it. */
+dt_tensor *dti_tensor_add_copy(dt_tensor *x, dt_tensor *copy);
+/* The first half of dti_tensors_to, and the second: work that is no scope's, each finished or dropped once. */
+bool dti_tensors_start(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_work **work);
+bool dti_tensors_finish(dt_context *ctx, dt_work **work, int n, dt_tensor **y);
+void dti_work_drop(dt_work *work);
 /* This rank's part of a mapped plan's target (redistribute/map.h), from its parts of the sources; none on a dry
  * context. false: the error. Collective. */
 bool dti_part_pull(const struct dt_plan *plan, dti_storage *const *sources, double fill, dti_storage **part);

@@ -344,7 +344,11 @@ static void operands_are_cut_otherwise(void) { launch(6, cut, NULL); }
 typedef struct bench { dt_mesh *mesh; dt_tensor *w, *x, *y; dt_work *work; } bench;
 
 static void need(bench *b) { b->y = dt_mul(b->w, b->x); }
-static void need_source(bench *b) { b->y = dt_mul(dt_redistribute(b->w, ""), drawn(b->mesh, "f64[8,4]", 4)); }
+static void need_leaf(bench *b) { b->y = dt_mul(b->w, b->w); }
+static void need_source(bench *b)
+{
+    b->y = dt_mul(dt_redistribute(b->w, ""), dt_require_grad(drawn(b->mesh, "f64[8,4]", 4)));
+}
 static void detach(bench *b) { b->y = dt_detach(b->x); }
 static void move_nothing(bench *b) { b->y = dt_redistribute(b->x, "*"); }
 static void start(bench *b) { b->work = dt_redistribute_start(b->x, ""); }
@@ -397,7 +401,7 @@ static const struct refusal {
     const char *says;
 } refusals[] = {
     { "the tape has it", need, write_x, DT_ERR_STATE, "axpby_into: x f64[8,4]@x:S(0) is to be written, and the" },
-    { "a leaf that it has", need, write_w, DT_ERR_STATE, "copy_into: x f64[8,4]@x:S(0) is to be written, and the" },
+    { "a leaf that it has", need_leaf, write_w, DT_ERR_STATE, "copy_into: x f64[8,4]@x:S(0) is to be written, and" },
     { "to be gathered again", need_source, write_w, DT_ERR_STATE, "and the tape still needs it" },
     { "made of leaves", need, write_made, DT_ERR_STATE, "writes x f64[8,4]@x:S(0), which was made of leaves" },
     { "a second tensor", detach, write_x, DT_ERR_STATE, "another tensor, or work not waited for, shares its" },
@@ -447,6 +451,23 @@ static void writes_are_refused(void)
     for (int i = 0; i < DT_COUNT(refusals); i++) launch(2, refused, &refusals[i]);
 }
 
+/* y = w x, of which w alone has a gradient: that is x, whatever has become of w. */
+static dt_status written_unneeded(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    dt_tensor *w = dt_require_grad(drawn(mesh, "f64[8,4]@x:S(0)", 1)), *x = drawn(mesh, "f64[8,4]@x:S(0)", 2);
+    (void)arg;
+    dt_tensor *y = dt_mul(w, x);
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    expect(dt_copy_into(w, dt_zeros(dt_tensor_spec(w))) == DT_OK, "written: %s", dt_context_error(ctx));
+    dt_scope_pop(ctx, scope, NULL);
+    dt_backward(dt_sum(y, DT_ALL, false), NULL);
+    expect_close(dt_grad(w), x, 0, "the gradient of what was written");
+    return dt_context_status(ctx);
+}
+
+static void what_nobody_needs_is_written(void) { launch(2, written_unneeded, NULL); }
+
 static const test_row rows[] = {
     { "values are copied", values_are_copied },
     { "old copies end", old_copies_end },
@@ -460,6 +481,7 @@ static const test_row rows[] = {
     { "rows of a program write", rows_of_a_program_write },
     { "operands are cut otherwise", operands_are_cut_otherwise },
     { "writes are refused", writes_are_refused },
+    { "what nobody needs is written", what_nobody_needs_is_written },
 };
 
 const suite the_suite = { "into", rows, DT_COUNT(rows) };
