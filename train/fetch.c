@@ -21,7 +21,7 @@ typedef struct fetching {
 static int by_place(const void *a, const void *b)
 {
     const dti_fetch *x = a, *y = b;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
+    if (x->file != y->file) return (uintptr_t)x->file < (uintptr_t)y->file ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
 }
 

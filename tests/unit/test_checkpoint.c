@@ -16,57 +16,12 @@
 #include <dtensor/dtensor.h>
 
 #include "errors.h"
+#include "folder.h"
 #include "launch.h"
 #include "suite.h"
 #include "train/disk.h"
 #include "train/safetensors.h"
 #include "train/store.h"
-
-enum { PATH = 256, MANY = 16 };
-
-/* ---- folders ----------------------------------------------------------------------------------------------------- */
-
-typedef struct folder { char path[PATH]; } folder;
-
-static folder folder_new(void)
-{
-    folder f = { "/tmp/dtensor-checkpoint-XXXXXX" };
-    expect(mkdtemp(f.path) != NULL, "a folder");
-    return f;
-}
-
-typedef struct removing { const char *path; } removing;
-
-static void remove_one(const char *name, void *arg)
-{
-    char path[DTI_PATH];
-    dti_told told = { DT_OK, "" };
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !dti_path(path, arg, name, &told)) return;
-    if (unlink(path) && rmdir(path)) {
-        dti_folder_list(path, remove_one, path, &told);
-        rmdir(path);
-    }
-}
-
-static void folder_remove(folder *f)
-{
-    dti_told told = { DT_OK, "" };
-    dti_folder_list(f->path, remove_one, f->path, &told);
-    rmdir(f->path);
-}
-
-static void count_one(const char *name, void *arg)
-{
-    *(int *)arg += name[0] != '.';
-}
-
-static int folder_count(const char *path)
-{
-    int n = 0;
-    dti_told told = { DT_OK, "" };
-    dti_folder_list(path, count_one, &n, &told);
-    return n;
-}
 
 /* ---- tensors in layouts ------------------------------------------------------------------------------------------ */
 
@@ -262,8 +217,6 @@ static void reads_what_it_needs(void)
 
 /* ---- damaged ----------------------------------------------------------------------------------------------------- */
 
-static void path_in(char path[PATH], const folder *f, const char *name) { snprintf(path, PATH, "%.200s/%.50s", f->path, name); }
-
 static int64_t size_of(const char *path)
 {
     struct stat about;
@@ -283,9 +236,9 @@ static void flip(const char *path, int64_t at)
 static void damage_is_told(void)
 {
     folder f = folder_new();
-    char data[PATH], index[PATH];
-    path_in(data, &f, "rank-00001-of-00002.3.safetensors");
-    path_in(index, &f, DTI_INDEX_NAME);
+    char data[FOLDER_PATH], index[FOLDER_PATH];
+    folder_path(data, &f, "rank-00001-of-00002.3.safetensors");
+    folder_path(index, &f, DTI_INDEX_NAME);
     save_on(&layouts[1], f.path, 3);
     load_on(&layouts[3], f.path, 3);
     for (int64_t at = 0, n = size_of(data); at < n; at += n / 5 + 1) {
@@ -416,15 +369,15 @@ static void save_fails(const layout *l, const char *path, int64_t step, const ch
 static void folders_that_cannot_be(void)
 {
     folder f = folder_new();
-    char path[PATH], deep[PATH];
-    path_in(path, &f, "file");
+    char path[FOLDER_PATH], deep[FOLDER_PATH];
+    folder_path(path, &f, "file");
     FILE *file = fopen(path, "w");
     expect(file && fclose(file) == 0, "a file");
     save_fails(&layouts[1], path, 1, "is no folder");
     load_fails(&layouts[1], path, "Not a directory");
-    path_in(path, &f, "file/below");
+    folder_path(path, &f, "file/below");
     save_fails(&layouts[1], path, 1, "is no folder");
-    path_in(path, &f, "missing");
+    folder_path(path, &f, "missing");
     load_fails(&layouts[1], path, "No such file");
     snprintf(deep, sizeof deep, "%.200s/a/b/c", path);
     save_on(&layouts[1], deep, 1);
@@ -442,10 +395,10 @@ static void folders_that_cannot_be(void)
 static void folders_to_read_only(void)
 {
     folder f = folder_new();
-    char path[PATH];
+    char path[FOLDER_PATH];
     save_on(&layouts[1], f.path, 1);
     expect(chmod(f.path, 0500) == 0, "read only");
-    path_in(path, &f, "try");
+    folder_path(path, &f, "try");
     int fd = open(path, O_CREAT | O_WRONLY, 0666);
     if (fd < 0) {
         save_fails(&layouts[1], f.path, 2, "cannot be written: Permission denied");
@@ -469,11 +422,11 @@ static void limit_files(rlim_t bytes)
 static void full_disks(void)
 {
     folder f = folder_new();
-    char index[PATH];
+    char index[FOLDER_PATH];
     void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
     save_on(&layouts[3], f.path, 1);
     int files = folder_count(f.path);
-    path_in(index, &f, DTI_INDEX_NAME);
+    folder_path(index, &f, DTI_INDEX_NAME);
     const rlim_t limits[] = { 0, 1, 64, 700, (rlim_t)size_of(index) / 2, (rlim_t)size_of(index) - 1 };
     for (int i = 0; i < DT_COUNT(limits); i++) {
         limit_files(limits[i]);
