@@ -18,8 +18,10 @@
 #include "errors.h"
 #include "folder.h"
 #include "launch.h"
+#include "nn/module.h"
 #include "suite.h"
 #include "train/disk.h"
+#include "train/optim.h"
 #include "train/safetensors.h"
 #include "train/store.h"
 
@@ -490,6 +492,294 @@ static void killed_writers(void)
     folder_remove(&f);
 }
 
+/* ---- models and optimisers ----------------------------------------------------------------------------------------- */
+
+static const dt_llama_params llama = { .vocab = 11, .width = 12, .layers = 2, .heads = 3, .kv_heads = 1, .mlp_width = 10 };
+
+typedef enum optim_kind { NONE, ADAMW, SGD, MOMENTUM } optim_kind;
+
+typedef struct training {
+    const char *mesh, *placements, *states; /* of dims of two; NULL: as the parameters                            */
+    dt_dtype dtype;
+    optim_kind optim;
+    const char *folder;
+    int64_t steps;
+    uint64_t sums[64];             /* of the parameters, when it has ended                                         */
+    int sum_count;
+} training;
+
+static dt_module *model_of(dt_mesh *mesh, const training *t)
+{
+    dt_llama_params params = llama;
+    params.dtype = t->dtype;
+    dt_module *m = dt_nn_llama(mesh, &params);
+    dt_tensor *all[64];
+    int n = dt_module_params(m, NULL, all, DT_COUNT(all));
+    for (int i = 0; i < n; i++) {
+        if (dt_spec_shape(dt_tensor_spec(all[i])).n != 2) continue;
+        dti_param *param = dti_param_of(all[i]);
+        dti_param_store(param, dt_spec_replace(dt_tensor_spec(all[i]), t->placements));
+        if (t->states) param->state = dt_spec_replace(dt_tensor_spec(all[i]), t->states);
+    }
+    return m;
+}
+
+static dt_optim *optim_of(dt_module *m, optim_kind kind)
+{
+    if (kind == NONE) return NULL;
+    if (kind == ADAMW) return dt_optim_adamw(m, &(dt_adamw_params){ .weight_decay = 0.1 });
+    return dt_optim_sgd(m, &(dt_sgd_params){ .momentum = kind == MOMENTUM ? 0.9 : 0 });
+}
+
+/* What is trained on hangs on the context's step, as a program's batches and dropout do. */
+static void train(dt_module *m, dt_optim *optim, int64_t steps)
+{
+    dt_context *ctx = dt_module_context(m);
+    const dt_spec *spec = dt_spec_parse(dt_module_mesh(m), "i64[2,5]");
+    for (int64_t i = 0; i < steps; i++) {
+        int scope = dt_scope_push(ctx, 0);
+        double first = (double)(ctx->step % 5);
+        dt_tensor *ids = dt_arange(spec, first, 0.5), *targets = dt_arange(spec, 3, 0.25 + first / 16);
+        dt_backward(dt_token_loss(dt_module_call(m, ids), targets, NULL), NULL);
+        dt_optim_step(optim, 0.05);
+        dt_module_zero_grad(m);
+        dt_scope_pop(ctx, scope, NULL);
+    }
+}
+
+static int sums_of(dt_module *m, uint64_t *sums)
+{
+    dt_tensor *all[64];
+    int n = dt_module_params(m, NULL, all, DT_COUNT(all));
+    for (int i = 0; i < n; i++) sums[i] = dt_tensor_checksum(all[i]);
+    return n;
+}
+
+/* Train, save, train on. */
+static dt_status train_and_save(dt_context *ctx, void *arg)
+{
+    training *t = arg;
+    uint64_t sums[64];
+    dt_module *m = model_of(dt_mesh_create(ctx, t->mesh), t);
+    dt_module_materialize(m, 3);
+    dt_optim *optim = optim_of(m, t->optim);
+    dt_context_step(ctx, 20, 0);
+    train(m, optim, t->steps);
+    expect(dt_checkpoint_save(m, optim, ctx->step, t->folder) == DT_OK, "%s: %s", t->mesh, dt_context_error(ctx));
+    train(m, optim, 2);
+    int n = sums_of(m, sums);
+    if (dt_rank(ctx) == 0) {
+        memcpy(t->sums, sums, sizeof sums);
+        t->sum_count = n;
+    }
+    return dt_context_status(ctx);
+}
+
+static void expect_resumed(const training *t, dt_context *ctx, dt_module *m, dt_optim *optim, int64_t step)
+{
+    uint64_t sums[64];
+    expect(step == 20 + t->steps && ctx->step == step && dt_optim_steps(optim) == t->steps, "step %lld, of %s %lld after %lld",
+           (long long)step, t->mesh, (long long)ctx->step, (long long)dt_optim_steps(optim));
+    train(m, optim, 2);
+    int n = sums_of(m, sums), same = 0;
+    for (int i = 0; i < n; i++) same += sums[i] == t->sums[i];
+    expect(n == t->sum_count && same == n, "%s as %s: %d of %d parameters are what they were without a stop", t->mesh,
+           t->placements, same, n);
+}
+
+/* A new model goes on from there as if nothing had been. */
+static dt_status resume(dt_context *ctx, void *arg)
+{
+    const training *t = arg;
+    int64_t step = -1;
+    dt_module *m = model_of(dt_mesh_create(ctx, t->mesh), t);
+    dt_module_materialize(m, 99);
+    dt_optim *optim = optim_of(m, t->optim);
+    train(m, optim, 1);
+    expect(dt_checkpoint_load(m, optim, &step, t->folder) == DT_OK, "%s: %s", t->mesh, dt_context_error(ctx));
+    expect_resumed(t, ctx, m, optim, step);
+    return dt_context_status(ctx);
+}
+
+/* Parameters that had no values, and then an optimiser for them. */
+static dt_status resume_new(dt_context *ctx, void *arg)
+{
+    const training *t = arg;
+    int64_t step = -1;
+    dt_module *m = model_of(dt_mesh_create(ctx, t->mesh), t);
+    expect(dt_checkpoint_load(m, NULL, &step, t->folder) == DT_OK, "%s: %s", t->mesh, dt_context_error(ctx));
+    dt_optim *optim = optim_of(m, t->optim);
+    expect(dt_checkpoint_load(m, optim, NULL, t->folder) == DT_OK, "%s: %s", t->mesh, dt_context_error(ctx));
+    expect_resumed(t, ctx, m, optim, step);
+    return dt_context_status(ctx);
+}
+
+static const training trainings[] = {
+    { .mesh = "x=1", .placements = "", .optim = ADAMW, .steps = 3 },
+    { .mesh = "x=2", .placements = "x:S(0)", .optim = ADAMW, .steps = 3 },
+    { .mesh = "x=2", .placements = "", .states = "x:S(0)", .optim = ADAMW, .steps = 2 },
+    { .mesh = "x=3", .placements = "x:S(0)", .dtype = DT_BF16, .optim = ADAMW, .steps = 3 },
+    { .mesh = "x=3", .placements = "x:S(1)", .dtype = DT_BF16, .optim = SGD, .steps = 2 },
+    { .mesh = "x=2", .placements = "", .dtype = DT_BF16, .optim = ADAMW, .steps = 0 }, /* masters not yet made       */
+    { .mesh = "x=2,y=2", .placements = "y:S(0),x:S(0)", .optim = MOMENTUM, .steps = 3 },
+    { .mesh = "x=2,y=2", .placements = "y:S(0)", .states = "y:S(0),x:S(0)", .optim = ADAMW, .steps = 1 },
+};
+
+static int ranks_of(const char *mesh)
+{
+    int ranks = 1;
+    for (const char *at = mesh; (at = strchr(at, '=')) != NULL;) ranks *= *++at - '0';
+    return ranks;
+}
+
+static void training_goes_on(void)
+{
+    for (int i = 0; i < DT_COUNT(trainings); i++) {
+        folder f = folder_new();
+        training t = trainings[i];
+        t.folder = f.path;
+        launch(ranks_of(t.mesh), train_and_save, &t);
+        launch(ranks_of(t.mesh), resume, &t);
+        launch(ranks_of(t.mesh), resume_new, &t);
+        folder_remove(&f);
+    }
+}
+
+typedef struct moved { training to; uint64_t sums[3 * 64]; int n; bool first; } moved;
+
+/* Parameters and states, wherever they lie, add up to the same. */
+static dt_status load_all(dt_context *ctx, void *arg)
+{
+    moved *v = arg;
+    uint64_t sums[3 * 64];
+    int64_t step;
+    dt_module *m = model_of(dt_mesh_create(ctx, v->to.mesh), &v->to);
+    dt_module_materialize(m, 1);
+    dt_optim *optim = optim_of(m, v->to.optim);
+    expect(dt_checkpoint_load(m, optim, &step, v->to.folder) == DT_OK, "%s: %s", v->to.mesh, dt_context_error(ctx));
+    int n = sums_of(m, sums);
+    for (int i = 0; optim && i < optim->n; i++)
+        for (int s = 0; s < DTI_OPTIM_STATES; s++)
+            if (optim->slots[i].state[s]) sums[n++] = dt_tensor_checksum(optim->slots[i].state[s]);
+    if (!v->first) expect(n == v->n && memcmp(sums, v->sums, (size_t)n * sizeof *sums) == 0, "%s as %s", v->to.mesh, v->to.placements);
+    else if (dt_rank(ctx) == 0) {
+        memcpy(v->sums, sums, sizeof sums);
+        v->n = n;
+    }
+    return dt_context_status(ctx);
+}
+
+static void optimisers_on_any_mesh(void)
+{
+    static const training to[] = {
+        { .mesh = "x=1", .placements = "" }, { .mesh = "x=2", .placements = "x:S(1)" }, { .mesh = "x=3", .placements = "x:S(0)" },
+        { .mesh = "x=2,y=3", .placements = "y:S(0),x:S(0)" }, { .mesh = "x=2,y=2", .placements = "x:S(0)", .states = "x:S(0),y:S(1)" },
+    };
+    folder f = folder_new();
+    training from = { .mesh = "x=2,y=2", .placements = "y:S(0)", .states = "y:S(0),x:S(0)", .dtype = DT_BF16, .optim = ADAMW,
+                      .steps = 3, .folder = f.path };
+    moved v = { .first = true };
+    launch(4, train_and_save, &from);
+    for (int i = 0; i < DT_COUNT(to); i++) {
+        v.to = to[i];
+        v.to.dtype = from.dtype;
+        v.to.optim = from.optim;
+        v.to.folder = f.path;
+        v.first = i == 0;
+        launch(ranks_of(to[i].mesh), load_all, &v);
+    }
+    folder_remove(&f);
+}
+
+static dt_status refuse_models(dt_context *ctx, void *arg)
+{
+    const char *path = arg;
+    int64_t step = -7;
+    const training plain = { .placements = "" }, half = { .placements = "", .dtype = DT_BF16 };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_module *m = model_of(mesh, &plain), *other = model_of(mesh, &half);
+    dt_module *deep = dt_nn_llama(mesh, &(dt_llama_params){ 11, 12, 3, 3, 1, 10, 0, 0, DT_F32, false });
+    dt_module *flat = dt_nn_llama(mesh, &(dt_llama_params){ 11, 12, 1, 3, 1, 10, 0, 0, DT_F32, false });
+    dt_module *wide = dt_nn_llama(mesh, &(dt_llama_params){ 11, 12, 2, 3, 1, 11, 0, 0, DT_F32, false });
+    expect(!dt_checkpoint_exists(ctx, path), "not yet");
+    expect(dt_checkpoint_load(m, NULL, &step, path) == DT_ERR_IO, "there is none");
+    expect_error(ctx, DT_ERR_IO, "No such file", "none");
+    expect(dt_checkpoint_save(m, NULL, 0, path) == DT_ERR_STATE, "no values");
+    expect_error(ctx, DT_ERR_STATE, "embed.weight has no values", "no values");
+    dt_module_materialize(m, 1);
+    expect(dt_checkpoint_save(m, NULL, -1, path) == DT_ERR_ARG, "a step below 0");
+    expect_error(ctx, DT_ERR_ARG, "step -1", "a step below 0");
+    expect(dt_checkpoint_save(m, NULL, 0, NULL) == DT_ERR_ARG, "no folder");
+    expect_error(ctx, DT_ERR_ARG, "no folder", "no folder");
+    expect(dt_checkpoint_save(m, NULL, 4, path) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_checkpoint_exists(ctx, path), "now");
+    dt_optim *adamw = optim_of(m, ADAMW);
+    expect(dt_checkpoint_load(m, adamw, &step, path) == DT_ERR_ARG, "no states");
+    expect_error(ctx, DT_ERR_ARG, "has no optimiser", "no states");
+    expect(dt_checkpoint_load(other, NULL, &step, path) == DT_ERR_DTYPE, "another dtype");
+    expect_error(ctx, DT_ERR_DTYPE, "embed.weight is f32, expected bf16[11,12]", "another dtype");
+    expect(dt_checkpoint_load(deep, NULL, &step, path) == DT_ERR_ARG, "more layers");
+    expect_error(ctx, DT_ERR_ARG, "has no layers.2.", "more layers");
+    expect(dt_checkpoint_load(flat, NULL, &step, path) == DT_ERR_ARG, "fewer layers");
+    expect_error(ctx, DT_ERR_ARG, "has layers.1.", "fewer layers");
+    expect(dt_checkpoint_load(wide, NULL, &step, path) == DT_ERR_SHAPE, "wider layers");
+    expect_error(ctx, DT_ERR_SHAPE, "layers.0.mlp.gate.weight is [10,12], expected f32[11,12]", "wider layers");
+    expect(dt_checkpoint_save(dt_module_find(m, "layers.0"), adamw, 0, path) == DT_ERR_ARG, "more than this module's");
+    expect_error(ctx, DT_ERR_ARG, "the optimiser is of embed.weight", "more than this module's");
+    expect(dt_checkpoint_save(m, adamw, 5, path) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_checkpoint_load(m, optim_of(m, SGD), &step, path) == DT_ERR_ARG, "another optimiser");
+    expect_error(ctx, DT_ERR_ARG, "/m, which there is not here", "another optimiser");
+    expect(dt_checkpoint_load(m, optim_of(m, MOMENTUM), &step, path) == DT_ERR_ARG, "another optimiser");
+    expect_error(ctx, DT_ERR_ARG, "has no embed.weight/velocity", "another optimiser");
+    expect(step == -7, "step stays");
+    expect(dt_checkpoint_load(m, NULL, &step, path) == DT_OK && step == 5, "without its states: %s", dt_context_error(ctx));
+    return dt_context_status(ctx);
+}
+
+static void other_models(void)
+{
+    folder f = folder_new();
+    char path[FOLDER_PATH];
+    folder_path(path, &f, "new");
+    launch(3, refuse_models, path);
+    folder_remove(&f);
+}
+
+/* A part of a model has a checkpoint of its own, and takes the names from there on. */
+static dt_status save_part(dt_context *ctx, void *arg)
+{
+    const training plain = { .placements = "" };
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_module *m = model_of(mesh, &plain), *block = dt_nn_llama_block(mesh, &llama);
+    dt_module_materialize(m, 1);
+    expect(dt_checkpoint_save(dt_module_find(m, "layers.1"), NULL, 0, arg) == DT_OK, "%s", dt_context_error(ctx));
+    expect(dt_checkpoint_load(block, NULL, NULL, arg) == DT_OK, "%s", dt_context_error(ctx));
+    dt_tensor *a, *b;
+    dt_module_params(m, "layers.1.mlp.up.weight", &a, 1);
+    dt_module_params(block, "mlp.up.weight", &b, 1);
+    expect(dt_tensor_checksum(a) == dt_tensor_checksum(b), "the same values");
+    return dt_context_status(ctx);
+}
+
+static void parts_of_models(void)
+{
+    folder f = folder_new();
+    launch(2, save_part, f.path);
+    folder_remove(&f);
+}
+
+static void dry_runs(void)
+{
+    const training plain = { .placements = "x:S(0)" };
+    dt_context *ctx = dt_context_dry(4);
+    int64_t step = 5;
+    dt_module *m = model_of(dt_mesh_create(ctx, "x"), &plain);
+    expect(dt_checkpoint_load(m, NULL, &step, "/no/such/folder") == DT_OK && step == 0, "%s", dt_context_error(ctx));
+    expect(dt_checkpoint_save(m, NULL, 1, "/no/such/folder") == DT_OK, "%s", dt_context_error(ctx));
+    expect(!dt_checkpoint_exists(ctx, "/tmp"), "nothing is there");
+    dt_context_destroy(&ctx);
+}
+
 static const test_row rows[] = {
     { "any_mesh_to_any_other", any_mesh_to_any_other },
     { "the_same_step_again", the_same_step_again },
@@ -503,6 +793,11 @@ static const test_row rows[] = {
     { "folders_to_read_only", folders_to_read_only },
     { "full_disks", full_disks },
     { "killed_writers", killed_writers },
+    { "training_goes_on", training_goes_on },
+    { "optimisers_on_any_mesh", optimisers_on_any_mesh },
+    { "other_models", other_models },
+    { "parts_of_models", parts_of_models },
+    { "dry_runs", dry_runs },
 };
 
 const suite the_suite = { "checkpoint", rows, DT_COUNT(rows) };
