@@ -140,7 +140,8 @@ static bool read_bytes(dti_reader *r, int64_t at, size_t n, char *to)
         ssize_t got = pread(r->fd, to, n, (off_t)at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return dti_tell_errno(r->told, "\"%s\": cannot be read at byte %lld", r->path, (long long)at);
-        if (got == 0) return dti_tell(r->told, DT_ERR_IO, "\"%s\" ends at byte %lld: it is cut off", r->path, (long long)at);
+        if (got == 0)
+            return dti_tell(r->told, DT_ERR_IO, "\"%s\" ends at byte %lld: it is cut off", r->path, (long long)at);
         to += got;
         at += got;
         n -= (size_t)got;
@@ -160,8 +161,9 @@ static bool read_block(dti_reader *r, int64_t block, char *to)
     size_t n = block_bytes(r, block);
     if (!read_bytes(r, block * DTI_BLOCK, n, to)) return false;
     if (!r->sums || dti_block_sum(to, n, block) == r->sums[block]) return true;
-    return dti_tell(r->told, DT_ERR_IO, "\"%s\" is damaged: bytes %lld to %lld are not those that were written", r->path,
-                    (long long)(block * DTI_BLOCK), (long long)(block * DTI_BLOCK) + (long long)n - 1);
+    long long first = block * DTI_BLOCK, last = first + (long long)n - 1;
+    return dti_tell(r->told, DT_ERR_IO, "\"%s\" is damaged: bytes %lld to %lld are not those that were written",
+                    r->path, first, last);
 }
 
 bool dti_reader_get(dti_reader *r, int64_t at, size_t n, void *to)
@@ -191,7 +193,8 @@ char *dti_file_read(const char *path, int64_t most, int64_t *bytes, dti_told *to
     if (!dti_reader_open(&r, path, -1, NULL, NULL, told)) return NULL;
     char *text = NULL;
     if (r.bytes > most)
-        dti_tell(told, DT_ERR_IO, "\"%s\" has %lld bytes, expected at most %lld", path, (long long)r.bytes, (long long)most);
+        dti_tell(told, DT_ERR_IO, "\"%s\" has %lld bytes, expected at most %lld", path, (long long)r.bytes,
+                 (long long)most);
     else if ((text = malloc((size_t)r.bytes + 1)) == NULL)
         dti_tell(told, DT_ERR_MEMORY, "\"%s\": no memory for %lld bytes", path, (long long)r.bytes);
     if (text && !read_bytes(&r, 0, (size_t)r.bytes, text)) {
@@ -219,10 +222,11 @@ bool dti_folder_is(const char *path)
 static bool make_one(const char *path, dti_told *told)
 {
     if (dti_folder_is(path)) return true;
-    if (mkdir(path, 0777) == 0) return sync_folder_of(path) || dti_tell_errno(told, "folder \"%s\" cannot be made", path);
+    if (mkdir(path, 0777) == 0 && sync_folder_of(path)) return true;
     int error = errno;
-    if (dti_folder_is(path)) return true;
-    if (error == EEXIST || error == ENOTDIR) return dti_tell(told, DT_ERR_IO, "\"%s\" is no folder, or lies in none", path);
+    if (error == EEXIST && dti_folder_is(path)) return true;
+    if (error == EEXIST || error == ENOTDIR)
+        return dti_tell(told, DT_ERR_IO, "\"%s\" is no folder, or lies in none", path);
     errno = error;
     return dti_tell_errno(told, "folder \"%s\" cannot be made", path);
 }

@@ -65,8 +65,8 @@ static void put_tensor(dti_pen *pen, const dti_index_tensor *t)
 void dti_index_put(dti_pen *pen, const dti_index *index)
 {
     size_t begin = pen->at;
-    dti_put(pen, "{\"format\":\"%s\",\"version\":%d,\"step\":%lld,\"updates\":%lld,\"block\":%d", format_name, (int)VERSION,
-            (long long)index->step, (long long)index->updates, (int)DTI_BLOCK);
+    dti_put(pen, "{\"format\":\"%s\",\"version\":%d,\"block\":%d", format_name, (int)VERSION, (int)DTI_BLOCK);
+    dti_put(pen, ",\"step\":%lld,\"updates\":%lld", (long long)index->step, (long long)index->updates);
     dti_put(pen, ",\n\"files\":[");
     for (const dti_index_file *file = index->files; file; file = file->next) {
         put_file(pen, file);
@@ -147,7 +147,8 @@ static bool read_fields(reading *r, const field *fields, int n)
     while (dti_json_member(&r->json, &name)) {
         int i = 0;
         while (i < n && strcmp(fields[i].name, name)) i++;
-        if (i == n || seen >> i & 1) return wrong(r, "member", name, i == n ? "there is no such one" : "is there twice");
+        if (i == n) return wrong(r, "member", name, "there is no such one");
+        if (seen >> i & 1) return wrong(r, "member", name, "is there twice");
         seen |= UINT32_C(1) << i;
         if (!read_field(r, &fields[i])) return false;
     }
@@ -283,8 +284,9 @@ static bool number_files(reading *r)
 {
     int n = 0;
     r->index->file_at = take(r, (size_t)r->index->file_count * sizeof *r->index->file_at);
-    for (dti_index_file *file = r->index->files; r->index->file_at && file; file = file->next) r->index->file_at[n++] = file;
-    return r->index->file_at != NULL;
+    if (!r->index->file_at) return false;
+    for (dti_index_file *file = r->index->files; file; file = file->next) r->index->file_at[n++] = file;
+    return true;
 }
 
 /* Elements and bytes of a shape. false: more than 63 bits count. */
@@ -300,7 +302,8 @@ static bool count_shape(const dti_index_tensor *t, int64_t *elements)
 static bool is_in_shape(const dt_box *box, const dt_shape *shape)
 {
     bool in = box->n == shape->n;
-    for (int d = 0; in && d < box->n; d++) in = box->lo[d] >= 0 && box->lo[d] < box->hi[d] && box->hi[d] <= shape->dim[d];
+    for (int d = 0; in && d < box->n; d++)
+        in = box->lo[d] >= 0 && box->lo[d] < box->hi[d] && box->hi[d] <= shape->dim[d];
     return in;
 }
 
@@ -346,8 +349,8 @@ static bool check_head(reading *r)
 {
     if (strcmp(r->format, format_name)) return wrong(r, "format", r->format, "expected that of a checkpoint");
     if (r->version != VERSION || r->block != DTI_BLOCK)
-        return dti_tell(r->told, DT_ERR_IO, "\"%s\": version %lld with blocks of %lld bytes, expected %d with %d", r->path,
-                        (long long)r->version, (long long)r->block, (int)VERSION, (int)DTI_BLOCK);
+        return dti_tell(r->told, DT_ERR_IO, "\"%s\": version %lld with blocks of %lld bytes, expected %d with %d",
+                        r->path, (long long)r->version, (long long)r->block, (int)VERSION, (int)DTI_BLOCK);
     if (r->index->step >= 0 && r->index->updates >= -1) return true;
     return dti_tell(r->told, DT_ERR_IO, "\"%s\": step %lld, updates %lld", r->path, (long long)r->index->step,
                     (long long)r->index->updates);

@@ -55,12 +55,14 @@ static bool add_states(dti_items *items, const dt_optim *optim, const char *who)
     int params = items->n;
     for (int i = 0; i < optim->n; i++) {
         const dti_optim_slot *slot = &optim->slots[i];
+        const char *path = path_of(items, slot->param);
+        if (!path) return false;
         bool here = i < params && items->at[i].x == slot->param; /* of the same root they are in the same order     */
         if (!here && !has(items, slot->param))
             return dti_fail(items->root->ctx, DT_ERR_ARG, "%s: the optimiser is of %s, which is not in %s", who,
                             dt_param_path(slot->param), dti_module_name(items->root)), false;
         for (int s = 0; s < DTI_OPTIM_STATES; s++)
-            if (slot->state[s] && !add(items, path_of(items, slot->param), optim->kind->states[s], slot->state[s])) return false;
+            if (slot->state[s] && !add(items, path, optim->kind->states[s], slot->state[s])) return false;
     }
     return true;
 }
@@ -71,7 +73,8 @@ bool dti_items_list(dti_items *items, dt_module *root, dt_optim *optim, const ch
     if (optim) items->room += DTI_OPTIM_STATES * optim->n;
     items->at = calloc((size_t)items->room + 1, sizeof *items->at);
     if (!items->at) return lacks(items);
-    if (optim && optim->ctx != root->ctx) dti_fail(root->ctx, DT_ERR_ARG, "%s: the optimiser is of another context", who);
+    bool other = optim && optim->ctx != root->ctx;
+    if (other) dti_fail(root->ctx, DT_ERR_ARG, "%s: the optimiser is of another context", who);
     if (!dti_failed(root->ctx) && add_params(items) && (!optim || add_states(items, optim, who))) return true;
     dti_items_fini(items);
     return false;

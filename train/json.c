@@ -23,9 +23,9 @@ bool dti_json_tell(const dti_json *json, const char *what, dti_told *told)
     for (int i = 0; i < n; i++)
         if ((unsigned char)json->at[i] < ' ' || (unsigned char)json->at[i] > '~') n = i;
     long long byte = json->at - json->text;
-    if (n) return dti_tell(told, DT_ERR_IO, "%s: expected %s at byte %lld, got %.*s", what, json->wrong, byte, n, json->at);
-    return dti_tell(told, DT_ERR_IO, "%s: expected %s at byte %lld, got %s", what, json->wrong, byte,
-                    json->at == json->end ? "the end" : "no text");
+    const char *got = n ? json->at : json->at == json->end ? "the end" : "no text";
+    return dti_tell(told, DT_ERR_IO, "%s: expected %s at byte %lld, got %.*s", what, json->wrong, byte,
+                    n ? n : 16, got);
 }
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -58,7 +58,8 @@ char dti_json_peek(dti_json *json)
 static bool enter(dti_json *json, char open, const char *expected)
 {
     skip_space(json);
-    if (json->depth == DTI_JSON_DEPTH) return dti_json_expected(json, "no more than 32 objects and arrays in each other");
+    if (json->depth == DTI_JSON_DEPTH)
+        return dti_json_expected(json, "no more than 32 objects and arrays in each other");
     if (!take(json, open)) return dti_json_expected(json, expected);
     json->depth++;
     json->first = true;
@@ -109,7 +110,9 @@ static int character_bytes(const unsigned char *c, ptrdiff_t n)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return !at ? -1 : at - digits < 16 ? (int)(at - digits) : (int)(at - digits) - 6;
 }
 
 /* Four hexadecimal digits behind "\u"; -1: there are none. */
@@ -147,7 +150,9 @@ static int take_unicode(dti_json *json, char *to)
         dti_json_expected(json, "a character, not 0, as \\u and four digits");
         return 0;
     }
-    return put_character(to, pair ? 0x10000u + (((unsigned)unit - 0xd800u) << 10) + ((unsigned)low - 0xdc00u) : (unsigned)unit);
+    unsigned character = (unsigned)unit;
+    if (pair) character = 0x10000u + ((character - 0xd800u) << 10) + ((unsigned)low - 0xdc00u);
+    return put_character(to, character);
 }
 
 static int take_escape(dti_json *json, char *to)
@@ -164,7 +169,8 @@ static int take_escape(dti_json *json, char *to)
 static int take_character(dti_json *json, char *to)
 {
     if (*json->at == '\\') return take_escape(json, to);
-    int bytes = (unsigned char)*json->at < ' ' ? 0 : character_bytes((const unsigned char *)json->at, json->end - json->at);
+    const unsigned char *at = (const unsigned char *)json->at;
+    int bytes = *at < ' ' ? 0 : character_bytes(at, json->end - json->at);
     if (bytes == 0) dti_json_expected(json, "a character in UTF-8");
     memcpy(to, json->at, (size_t)bytes);
     json->at += bytes;

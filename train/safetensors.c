@@ -81,8 +81,8 @@ static bool read_dtype(reading *r, dti_st_tensor *t)
     if (!dti_json_string(&r->json, &name)) return false;
     t->dtype = dti_st_dtype_named(name);
     if (t->dtype) return true;
-    return dti_tell(r->told, DT_ERR_IO, "\"%s\": tensor \"%.200s\": dtype \"%.40s\", expected F32, BF16 or another of the "
-                    "format", r->file, t->name, name);
+    return dti_tell(r->told, DT_ERR_IO, "\"%s\": tensor \"%.200s\": dtype \"%.40s\", expected one of the format",
+                    r->file, t->name, name);
 }
 
 /* Sizes; as many as a tensor of ours may have are kept. size: their product. */
@@ -93,7 +93,8 @@ static bool read_shape(reading *r, dti_st_tensor *t, int64_t *size)
     if (!dti_json_array(&r->json)) return false;
     for (; dti_json_element(&r->json); t->dims++) {
         if (!dti_json_int(&r->json, &dim)) return false;
-        if (dim < 0 || __builtin_mul_overflow(n, dim, &n)) return wrong(r, t, "a shape with more elements than 63 bits count");
+        if (dim < 0 || __builtin_mul_overflow(n, dim, &n))
+            return wrong(r, t, "a shape with more elements than 63 bits count");
         if (t->dims < DT_MAX_DIMS) t->shape.dim[t->dims] = dim;
     }
     t->shape.n = t->dims <= DT_MAX_DIMS ? t->dims : 0;
@@ -126,7 +127,7 @@ static bool read_fields(reading *r, dti_st_tensor *t, int64_t *size)
         bool ok = strcmp(field, "dtype") == 0        ? read_dtype(r, t)
                 : strcmp(field, "shape") == 0        ? read_shape(r, t, size)
                 : strcmp(field, "data_offsets") == 0 ? read_place(r, t)
-                                                     : wrong(r, t, "a field that is none of dtype, shape, data_offsets");
+                                                     : wrong(r, t, "a field besides dtype, shape, data_offsets");
         if (!ok) return false;
     }
     return !r->json.wrong;
@@ -136,10 +137,12 @@ static bool check_size(reading *r, const dti_st_tensor *t, int64_t size)
 {
     int64_t bits;
     if (!t->dtype || size < 0 || t->begin < 0) return wrong(r, t, "dtype, shape or data_offsets are missing");
-    if (__builtin_mul_overflow(size, (int64_t)t->dtype->bits, &bits)) return wrong(r, t, "more bytes than 63 bits count");
+    bool lost = __builtin_mul_overflow(size, (int64_t)t->dtype->bits, &bits);
+    if (lost) return wrong(r, t, "more bytes than 63 bits count");
     if (bits % 8 == 0 && bits / 8 == t->end - t->begin) return true;
-    return dti_tell(r->told, DT_ERR_IO, "\"%s\": tensor \"%.200s\": %lld elements of %s in %lld bytes, expected %lld", r->file,
-                    t->name, (long long)size, t->dtype->name, (long long)(t->end - t->begin), (long long)(bits / 8));
+    return dti_tell(r->told, DT_ERR_IO, "\"%s\": tensor \"%.200s\": %lld elements of %s in %lld bytes, expected %lld",
+                    r->file, t->name, (long long)size, t->dtype->name, (long long)(t->end - t->begin),
+                    (long long)(bits / 8));
 }
 
 static bool read_tensor(reading *r, const char *name)
@@ -173,7 +176,8 @@ static bool read_metadata(reading *r)
 static bool read_header(reading *r)
 {
     const char *name;
-    if (r->json.at < r->json.end && *r->json.at != '{') return dti_json_expected(&r->json, "a header that begins with {");
+    bool begins = r->json.at == r->json.end || *r->json.at == '{';
+    if (!begins) return dti_json_expected(&r->json, "a header that begins with {");
     if (!dti_json_object(&r->json)) return false;
     while (dti_json_member(&r->json, &name))
         if (!(strcmp(name, "__metadata__") == 0 ? read_metadata(r) : read_tensor(r, name))) return false;
@@ -205,20 +209,23 @@ static bool check_places(reading *r, int64_t data_bytes)
     for (int i = 0; i < r->read->n; i++) {
         const dti_st_tensor *t = r->read->tensors[i];
         if (t->begin != at)
-            return dti_tell(r->told, DT_ERR_IO, "\"%s\": tensor \"%.200s\" begins at byte %lld, expected %lld: %s", r->file, t->name,
-                            (long long)t->begin, (long long)at, t->begin < at ? "it overlaps another" : "there is a hole");
+            return dti_tell(r->told, DT_ERR_IO, "\"%s\": tensor \"%.200s\" begins at byte %lld, expected %lld: %s",
+                            r->file, t->name, (long long)t->begin, (long long)at,
+                            t->begin < at ? "it overlaps another" : "there is a hole");
         at = t->end;
     }
     if (at == data_bytes) return true;
-    return dti_tell(r->told, DT_ERR_IO, "\"%s\": the tensors have %lld bytes, the file has %lld: %s", r->file, (long long)at,
-                    (long long)data_bytes, at < data_bytes ? "something is behind them" : "it is cut off");
+    return dti_tell(r->told, DT_ERR_IO, "\"%s\": the tensors have %lld bytes, the file has %lld: %s", r->file,
+                    (long long)at, (long long)data_bytes,
+                    at < data_bytes ? "something is behind them" : "it is cut off");
 }
 
 bool dti_safetensors_read(const char *header, int64_t length, int64_t data_bytes, const char *file,
                           dti_safetensors *read, dti_told *told)
 {
     *read = (dti_safetensors){ .n = 0 };
-    reading r = { .json = dti_json_open(header, (size_t)length, &read->arena), .file = file, .told = told, .read = read };
+    reading r = { .json = dti_json_open(header, (size_t)length, &read->arena), .file = file, .told = told,
+                  .read = read };
     r.last = &r.first;
     char what[512];
     dti_pen pen = { what, sizeof what, 0 };

@@ -73,14 +73,15 @@ static bool add_item(const dti_store *store, int number, int world_rank, pieces 
     dt_box *boxes = dti_context_borrow(spec->mesh->ctx, (size_t)n * sizeof *boxes);
     bool ok = boxes && pieces_reserve(spec->mesh->ctx, p, n) && dt_spec_boxes(spec, mesh_rank, boxes, n) == n;
     for (int i = 0; ok && i < n; i++) {
-        p->at[p->n] = (piece){ .item = &store->items[number], .number = number, .mesh_rank = mesh_rank, .box = boxes[i] };
+        p->at[p->n] = (piece){ .item = &store->items[number], .number = number, .mesh_rank = mesh_rank,
+                               .box = boxes[i] };
         place_piece(p, &p->at[p->n], spec);
     }
     dti_context_give(spec->mesh->ctx, boxes, (size_t)n * sizeof *boxes);
     return ok;
 }
 
-/* All that a world rank writes, larger elements first, so that each lies at a multiple of its size. The caller frees. */
+/* All that a world rank writes, larger elements first: each lies at a multiple of its size. The caller frees. */
 static bool list_pieces(const dti_store *store, int world_rank, pieces *p)
 {
     *p = (pieces){ .n = 0 };
@@ -403,7 +404,8 @@ bool dti_store_check(const dti_store *store)
     for (int i = 0; i < store->n; i++) {
         const dt_spec *spec = store->items[i].x->spec;
         if (spec->layout->partial_count)
-            return dti_fail(ctx, DT_ERR_PLACEMENT, "checkpoint: %s is %s, expected no P", store->items[i].name, spec->text), false;
+            return dti_fail(ctx, DT_ERR_PLACEMENT, "checkpoint: %s is %s, expected no P", store->items[i].name,
+                            spec->text), false;
         for (int r = 0; r < spec->mesh->size; r++)
             if (dti_mesh_index(store->mesh, dt_mesh_rank(spec->mesh, r)) < 0)
                 return dti_fail(ctx, DT_ERR_ARG, "checkpoint: %s is %s, which has ranks that mesh %s has not",
@@ -486,8 +488,8 @@ static bool check_item(const dti_store *store, const dti_item *item, dti_index *
         char shape[256] = "";
         dti_pen pen = { shape, sizeof shape, 0 };
         for (int d = 0; d < t->shape.n; d++) dti_put(&pen, "%s%lld", d ? "," : "", (long long)t->shape.dim[d]);
-        return dti_fail(ctx, DT_ERR_SHAPE, "checkpoint \"%s\": %s is [%s], expected %s", store->folder, item->name, shape,
-                        spec->text), false;
+        return dti_fail(ctx, DT_ERR_SHAPE, "checkpoint \"%s\": %s is [%s], expected %s", store->folder, item->name,
+                        shape, spec->text), false;
     }
     t->wanted = true;
     return true;
@@ -511,7 +513,8 @@ static void list_fetches(const dti_store *store, const dti_index *index, const d
     }
 }
 
-static bool set_files(const dti_store *store, const dti_index *index, dti_arena *arena, dti_fetch_file *files, dti_told *told)
+static bool set_files(const dti_store *store, const dti_index *index, dti_arena *arena, dti_fetch_file *files,
+                      dti_told *told)
 {
     for (int i = 0; i < index->file_count; i++) {
         char path[DTI_PATH];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Named tensors in a folder: what a checkpoint is, without knowing modules. Each rank of a mesh writes the elements of
- * which it is the first holder to a file of its own, in the format of safetensors; then the mesh's first rank writes the
- * index that names the files. Invariant: at any moment the folder's index names files that are whole. */
+ * which it is the first holder to a file of its own, in the format of safetensors; then the mesh's first rank writes
+ * the index that names the files. Invariant: at any moment the folder's index names files that are whole. */
 #ifndef DTI_STORE_H
 #define DTI_STORE_H
 

@@ -83,7 +83,8 @@ static void add_name(const char *name, void *arg)
 {
     loading *l = arg;
     char path[DTI_PATH];
-    if (ends_with(name, ".safetensors") && name[0] != '.' && dti_path(path, l->path, name, &l->told)) add_source(l, path);
+    bool is_one = ends_with(name, ".safetensors") && name[0] != '.';
+    if (is_one && dti_path(path, l->path, name, &l->told)) add_source(l, path);
 }
 
 /* The files that an index's weight_map names. */
@@ -94,7 +95,8 @@ static bool read_map(loading *l, dti_json *json)
     if (!dti_json_object(json)) return false;
     while (dti_json_member(json, NULL)) {
         if (!dti_json_string(json, &file)) return false;
-        if (strchr(file, '/') || file[0] == '.' || !file[0]) return dti_json_expected(json, "the name of a file beside it");
+        bool beside = file[0] && file[0] != '.' && !strchr(file, '/');
+        if (!beside) return dti_json_expected(json, "the name of a file beside it");
         if (!dti_path(path, l->path, file, &l->told)) return false;
         add_source(l, path);
     }
@@ -213,7 +215,8 @@ static const char *foreign_name(loading *l, const dt_name_row *row, const digits
 {
     dti_pen measure = { NULL, 0, 0 };
     if (!put_foreign(&measure, row->foreign, found))
-        return dti_tell(&l->told, DT_ERR_ARG, "%s: \"%s\" has more \"#\" than \"%s\"", who, row->foreign, row->path), NULL;
+        return dti_tell(&l->told, DT_ERR_ARG, "%s: \"%s\" has more \"#\" than \"%s\"", who, row->foreign, row->path),
+               NULL;
     char *name = take(l, measure.at + 1);
     if (name) put_foreign(&(dti_pen){ name, measure.at + 1, 0 }, row->foreign, found);
     return name;
@@ -249,7 +252,8 @@ static const dti_st_tensor *find(loading *l, const char *param, const char *name
     const dti_st_tensor *found = NULL, *t;
     for (const source *s = l->sources; s; s = s->next) {
         if ((t = dti_safetensors_find(&s->header, name)) == NULL) continue;
-        if (found) return dti_tell(&l->told, DT_ERR_IO, "%s is in \"%s\" and in \"%s\"", name, (*in)->path, s->path), NULL;
+        if (found)
+            return dti_tell(&l->told, DT_ERR_IO, "%s is in \"%s\" and in \"%s\"", name, (*in)->path, s->path), NULL;
         found = t;
         *in = s;
     }
@@ -281,16 +285,20 @@ static bool shape_fits(const dti_st_tensor *t, const dt_shape *shape, int64_t ro
     return t->dims == whole.n && dti_shape_same(&t->shape, &whole);
 }
 
-static void tell_shape(loading *l, const char *name, const dti_item *item, const dti_st_tensor *t, const source *s, int64_t rows)
+static void tell_shape(loading *l, const char *name, const dti_item *item, const dti_st_tensor *t, const source *s,
+                       int64_t rows)
 {
     char text[200] = "";
     dti_pen pen = { text, sizeof text, 0 };
     for (int d = 0; d < t->shape.n; d++) dti_put(&pen, "%s%lld", d ? "," : "", (long long)t->shape.dim[d]);
-    dti_tell(&l->told, DT_ERR_SHAPE, "\"%s\": %s is [%s], and %s is %s: expected %lld rows", s->path, name, text, item->name,
-             item->x->spec->text, (long long)rows);
+    dti_tell(&l->told, DT_ERR_SHAPE, "\"%s\": %s is [%s], and %s is %s: expected %lld rows", s->path, name, text,
+             item->name, item->x->spec->text, (long long)rows);
 }
 
-static bool is_float(dt_dtype dtype) { return dtype == DT_F64 || dtype == DT_F32 || dtype == DT_BF16 || dtype == DT_F16; }
+static bool is_float(dt_dtype dtype)
+{
+    return dtype == DT_F64 || dtype == DT_F32 || dtype == DT_BF16 || dtype == DT_F16;
+}
 
 static bool set_fetch(loading *l, const wanted *all, int number, dti_fetch *fetch)
 {
@@ -303,8 +311,8 @@ static bool set_fetch(loading *l, const wanted *all, int number, dti_fetch *fetc
     if (!t) return false;
     if (p.twice) return dti_tell(&l->told, DT_ERR_ARG, "%s: two parameters of one row are %s", who, name);
     if (!is_float(t->dtype->dtype))
-        return dti_tell(&l->told, DT_ERR_DTYPE, "\"%s\": %s is %s, and %s is %s", s->path, name, t->dtype->name, item->name,
-                        item->x->spec->text);
+        return dti_tell(&l->told, DT_ERR_DTYPE, "\"%s\": %s is %s, and %s is %s", s->path, name, t->dtype->name,
+                        item->name, item->x->spec->text);
     if (!shape_fits(t, shape, p.rows)) return tell_shape(l, name, item, t, s, p.rows), false;
     int64_t row_bytes = p.rows ? (t->end - t->begin) / p.rows : 0;
     *fetch = (dti_fetch){ .file = &s->file, .at = s->data + t->begin + p.first * row_bytes, .dtype = t->dtype->dtype,

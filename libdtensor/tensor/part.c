@@ -78,7 +78,8 @@ static void walk_box(box_walk *w, int dim, int64_t in_box, int64_t in_part)
         int64_t lo = v->lo > low ? v->lo : low, hi = v->hi < high ? v->hi : high;
         int64_t box_at = in_box + (lo - low) * w->box_inner[dim];
         int64_t part_at = in_part + (before + lo - v->lo) * w->part_inner[dim];
-        if (dim == w->last && lo < hi) w->fn(&(dti_part_run){ box_at, part_at, (hi - lo) * w->part_inner[dim] }, w->arg);
+        if (dim == w->last && lo < hi)
+            w->fn(&(dti_part_run){ box_at, part_at, (hi - lo) * w->part_inner[dim] }, w->arg);
         for (int64_t index = lo; dim < w->last && index < hi; index++) {
             walk_box(w, dim + 1, box_at, part_at);
             box_at += w->box_inner[dim];

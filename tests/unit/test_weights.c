@@ -72,7 +72,8 @@ static void write_bytes(const char *path, const void *bytes, size_t n)
 static dt_status read_fixture(dt_context *ctx, void *arg)
 {
     static const dt_name_row names[] = {
-        { "half", "model.half" }, { "single", "model.single" }, { "wide", "model.single" }, { "double", "model.double" },
+        { "half", "model.half" }, { "single", "model.single" }, { "wide", "model.single" },
+        { "double", "model.double" },
     };
     const bag_row rows[] = {
         { "half", DT_F16, DT_SHAPE(4), "x:S(0)" }, { "single", DT_F32, DT_SHAPE(2, 3), "x:S(1)" },
@@ -133,8 +134,8 @@ static void shard_add(shard *s, const char *name, const dt_tensor *x, dt_dtype d
         s->tensors[s->count - 1].shape.dim[0] += shape.dim[0];
     } else {
         snprintf(s->names[s->count], sizeof s->names[0], "%s", name);
-        s->tensors[s->count] = (dti_st_tensor){ .name = s->names[s->count], .dtype = dti_st_dtype_of(dtype), .shape = shape,
-                                                .begin = (int64_t)s->n };
+        s->tensors[s->count] = (dti_st_tensor){ .name = s->names[s->count], .dtype = dti_st_dtype_of(dtype),
+                                                .shape = shape, .begin = (int64_t)s->n };
         s->count++;
     }
     s->n += bytes;
@@ -179,7 +180,8 @@ static const dt_name_row fused_names[] = {
     { "head.weight", "lm_head.weight" },
 };
 
-/* "layers.2.mlp.up.weight" and the row for "layers.#...": what its tensor is called, by another way than the library's. */
+/* "layers.2.mlp.up.weight" and the row for "layers.#...": what its tensor is called, by another way than the
+ * library's. */
 static void foreign_name(const dt_name_row *rows, int n, const char *path, char name[96])
 {
     int layer = -1, end = 0;
@@ -213,7 +215,8 @@ static void write_index(const published *p, const shard *shards)
     const char *comma = "";
     for (int s = 0; s < p->shards; s++)
         for (int i = 0; i < shards[s].count; i++, comma = ",")
-            fprintf(file, "%s\n    \"%s\": \"model-%05d-of-%05d.safetensors\"", comma, shards[s].names[i], s + 1, p->shards);
+            fprintf(file, "%s\n    \"%s\": \"model-%05d-of-%05d.safetensors\"", comma, shards[s].names[i], s + 1,
+                    p->shards);
     fprintf(file, "\n  }\n}\n");
     expect(fclose(file) == 0, "%s", path);
 }
@@ -273,9 +276,11 @@ static dt_status load_published(dt_context *ctx, void *arg)
 static void published_models(void)
 {
     static const published cases[] = {
-        { .shards = 1, .dtype = DT_F32 }, { .shards = 1, .dtype = DT_BF16, .tied = true }, { .shards = 3, .dtype = DT_F32, .index = true },
+        { .shards = 1, .dtype = DT_F32 }, { .shards = 1, .dtype = DT_BF16, .tied = true },
+        { .shards = 3, .dtype = DT_F32, .index = true },
         { .shards = 3, .dtype = DT_F16 }, { .shards = 1, .dtype = DT_F32, .fused = true },
-        { .shards = 4, .dtype = DT_BF16, .fused = true, .index = true }, { .shards = 2, .dtype = DT_F64, .fused = true },
+        { .shards = 4, .dtype = DT_BF16, .fused = true, .index = true },
+        { .shards = 2, .dtype = DT_F64, .fused = true },
     };
     static const char *const placements[] = { "", "x:S(0)", "x:S(1)" };
     for (int i = 0; i < DT_COUNT(cases); i++) {
@@ -313,17 +318,21 @@ static dt_status refuse_all(dt_context *ctx, void *arg)
         char path[FOLDER_PATH + 64];
         snprintf(path, sizeof path, "%s%s%s", r->folder, row->path ? "/" : "", row->path ? row->path : "");
         dt_module *m = dt_module_create(mesh, &bag_type, &(bag){ &row->row, 1 });
-        expect(dt_weights_load(m, path, row->names, row->n) == row->status, "%s: %s", row->error, dt_context_error(ctx));
+        expect(dt_weights_load(m, path, row->names, row->n) == row->status, "%s: %s", row->error,
+               dt_context_error(ctx));
         expect_error(ctx, row->status, row->error, path);
-        expect(dt_tensor_data(param_of(m, row->row.name)) == NULL, "%s: the parameter stays without values", row->error);
+        expect(dt_tensor_data(param_of(m, row->row.name)) == NULL, "%s: the parameter stays without values",
+               row->error);
     }
-    expect(dt_tensor_item(dt_sum(dt_full(dt_spec_parse(mesh, "f32[6]"), 2), DT_ALL, false)) == 12, "ranks go on together");
+    expect(dt_tensor_item(dt_sum(dt_full(dt_spec_parse(mesh, "f32[6]"), 2), DT_ALL, false)) == 12,
+           "ranks go on together");
     return dt_context_status(ctx);
 }
 
 static void refused(void)
 {
-    static const dt_name_row more[] = { { "half", "model.#" } }, torn[] = { { "half", NULL } }, other[] = { { "x", "y" } };
+    static const dt_name_row more[] = { { "half", "model.#" } }, torn[] = { { "half", NULL } },
+        other[] = { { "x", "y" } };
     static const dt_name_row half[] = { { "half", "model.half" } };
     const bag_row whole = { "half", DT_F16, DT_SHAPE(4), "" }, cut = { "half", DT_F16, DT_SHAPE(4), "x:S(0)" };
     const refusal rows[] = {
@@ -333,7 +342,8 @@ static void refused(void)
         { "good.safetensors", whole, torn, 1, DT_ERR_ARG, "row 0 of the names is not whole" },
         { "good.safetensors", whole, other, 1, DT_ERR_ARG, "no row of the names has half" },
         { "good.safetensors", whole, NULL, 0, DT_ERR_ARG, "has no half" },
-        { "good.safetensors", { "half", DT_F16, DT_SHAPE(5), "" }, half, 1, DT_ERR_SHAPE, "is [4], and half is f16[5]" },
+        { "good.safetensors", { "half", DT_F16, DT_SHAPE(5), "" }, half, 1, DT_ERR_SHAPE,
+          "is [4], and half is f16[5]" },
         { "good.safetensors", { "half", DT_F16, DT_SHAPE(4, 1), "" }, half, 1, DT_ERR_SHAPE, "is [4]" },
         { "good.safetensors", { "position_ids", DT_F32, DT_SHAPE(1, 3), "" }, NULL, 0, DT_ERR_DTYPE, "is I64" },
         { "good.safetensors", { "flags", DT_F32, DT_SHAPE(2), "" }, NULL, 0, DT_ERR_DTYPE, "is BOOL" },
@@ -351,7 +361,8 @@ static void refused(void)
     };
     static const char *const folders[] = { "empty", "twice", "map", "bad-map", "no-map" };
     static const struct { const char *name; size_t n; } files[] = {
-        { "good.safetensors", sizeof fixture }, { "short.safetensors", sizeof fixture - 1 }, { "head.safetensors", 100 },
+        { "good.safetensors", sizeof fixture }, { "short.safetensors", sizeof fixture - 1 },
+        { "head.safetensors", 100 },
         { "tiny.safetensors", 7 }, { "twice/a.safetensors", sizeof fixture }, { "twice/b.safetensors", sizeof fixture },
     };
     static const struct { const char *name, *text; } texts[] = {
