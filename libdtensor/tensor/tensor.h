@@ -118,6 +118,10 @@ typedef void (*dti_run_fn)(const dti_part_run *run, void *arg);
 
 /* Every run of a mesh rank's part, in order. false: memory ran out, the error is set. */
 bool dti_part_runs(const dt_spec *spec, int mesh_rank, dti_run_fn fn, void *arg);
+/* The runs of what a mesh rank's part and a box, not empty, share, in order; global: counted in the box, row-major. */
+bool dti_part_box_runs(const dt_spec *spec, int mesh_rank, const dt_box *box, dti_run_fn fn, void *arg);
+/* Of the mesh ranks that hold the same, is this the first? */
+bool dti_part_is_first(const dt_spec *spec, int mesh_rank);
 /* How many elements a mesh rank's part has. */
 int64_t dti_part_count(const dt_spec *spec, int mesh_rank);
 /* Does this rank keep the value of a tensor that is made partial? Others hold the identity. */
