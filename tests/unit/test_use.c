@@ -381,7 +381,8 @@ static void test_errors(void) { launch(2, errors_rank, NULL); }
 static const test_row rows[] = {
     { "gradients", test_gradients },     { "collectives", test_collectives }, { "accumulation", test_accumulation },
     { "no_grad", test_no_grad },         { "inner_recompute", test_inner_recompute },
-    { "memory", test_memory },           { "writes", test_writes },           { "ahead", test_ahead },             { "errors", test_errors },
+    { "memory", test_memory },           { "writes", test_writes },           { "ahead", test_ahead },
+    { "errors", test_errors },
 };
 
 const suite the_suite = { "use", rows, DT_COUNT(rows) };
