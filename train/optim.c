@@ -248,6 +248,19 @@ static bool refresh_masters(stepping *s)
     return dt_copy_into_list(s->to, s->from, n) == DT_OK;
 }
 
+bool dti_optim_settle(dt_optim *o)
+{
+    stepping s;
+    int scope = dt_scope_push(o->ctx, DT_SCOPE_NO_GRAD);
+    bool ready = scope && stepping_init(&s, o);
+    for (; ready && s.n < o->n; s.n++) s.slots[s.n] = &o->slots[s.n];
+    bool done = ready && refresh_masters(&s);
+    for (int i = 0; i < o->n && done; i++) o->slots[i].writes = o->slots[i].param->body->writes;
+    if (ready) stepping_fini(&s);
+    if (scope) dt_scope_pop(o->ctx, scope, NULL);
+    return done;
+}
+
 /* What is updated: the master, the parameter, or its pieces, which are here: nothing moves. */
 static bool take_pieces(stepping *s)
 {

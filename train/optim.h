@@ -42,6 +42,9 @@ struct dt_optim {
     dti_optim_slot *slots;         /* of the parameters, in the order of their tree                                */
 };
 
+/* Make masters of parameters that somebody else has written of these anew, so that all states stand. Collective. false:
+ * the error. */
+bool dti_optim_settle(dt_optim *optim);
 /* States and parameters have been read together, and there were so many steps: masters stand. Without this, one of a
  * parameter that has been written is made of it anew. */
 void dti_optim_restored(dt_optim *optim, int64_t steps);

@@ -298,6 +298,14 @@ dt_tensor *dt_grad(dt_tensor *x)
     return node && node->class == &dti_leaf_class ? node->state : NULL;
 }
 
+void dti_grad_drop(dt_tensor *x)
+{
+    dti_node *node = x->body ? x->body->node : NULL;
+    if (!node || node->class != &dti_leaf_class) return;
+    dti_tensor_destroy(node->state);
+    node->state = NULL;
+}
+
 bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void *arg))
 {
     dti_hook **at = &x->body->node->hooks, *hook = dti_context_borrow(x->ctx, sizeof *hook);
@@ -307,14 +315,6 @@ bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void 
     *hook = (dti_hook){ .output = x->body->output, .fn = fn, .arg = arg, .release = release };
     *at = hook;
     return true;
-}
-
-void dti_grad_drop(dt_tensor *x)
-{
-    dti_node *node = x->body ? x->body->node : NULL;
-    if (!node || node->class != &dti_leaf_class) return;
-    dti_tensor_destroy(node->state);
-    node->state = NULL;
 }
 
 dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
