@@ -737,8 +737,9 @@ static dt_status train(dt_context *ctx, void *arg)
         dt_tensor *far = dt_sub(dt_module_call(module, x), y), *loss = dt_mean(dt_mul(far, far), DT_ALL, false);
         double item = dt_tensor_item(loss);
         if (c->zero == 0 && dt_rank_count(ctx) == 1) c->loss[step] = item;
-        expect(fabs(item - c->loss[step]) <= 1e-12 * c->loss[step], "%d ranks, zero %d, step %d: loss %.17g, alone %.17g",
-               dt_rank_count(ctx), c->zero, step, item, c->loss[step]);
+        expect(fabs(item - c->loss[step]) <= 1e-12 * c->loss[step],
+               "%d ranks, zero %d, step %d: loss %.17g, alone %.17g", dt_rank_count(ctx), c->zero, step, item,
+               c->loss[step]);
         dt_backward(loss, NULL);
         dt_clip_grad_norm(module, 0.5);
         expect(dt_optim_step(optim, dt_lr_cosine(step, 3, DT_COUNT(c->loss), 0.1, 0.01)) == DT_OK, "%s",
