@@ -157,6 +157,36 @@ static void any_mesh_to_any_other(void)
     folder_remove(&f);
 }
 
+/* On some of the ranks only, which are not the first ones. */
+static dt_status save_on_some(dt_context *ctx, void *arg)
+{
+    dt_mesh *all = dt_mesh_create(ctx, "pp=2,tp=2"), *last = dt_mesh_select(all, "pp=1");
+    const dt_spec *spec = dt_spec_parse(last, "f32[7,3]@tp:S(0)");
+    dti_item item = { "some", dt_rand(spec, 3) }, again = { "some", dt_zeros(spec) };
+    dti_store store = store_of(last, arg, &item, 1, 1);
+    int64_t step = -1;
+    expect(!dt_checkpoint_exists(ctx, arg), "not yet");
+    expect(dti_store_save(&store), "%s", dt_context_error(ctx));
+    store.items = &again;
+    expect(load_into(&store, &step), "%s", dt_context_error(ctx));
+    expect(step == (dt_rank(ctx) < 2 ? 0 : 1), "others learn nothing");
+    expect(dt_tensor_checksum(again.x) == dt_tensor_checksum(item.x), "the same values");
+    dt_tensor_item(dt_full(dt_spec_parse(all, "f32[]@pp:P"), 1)); /* others do not wait for those that save          */
+    expect(dt_checkpoint_exists(ctx, arg), "all see it");
+    item.x = dt_zeros(dt_spec_parse(all, "f32[4]"));
+    store.items = &item;
+    expect(!dti_store_save(&store), "ranks that the mesh has not");
+    expect_error(ctx, DT_ERR_ARG, "which has ranks that mesh tp=2 has not", "more ranks");
+    return dt_context_status(ctx);
+}
+
+static void some_of_the_ranks(void)
+{
+    folder f = folder_new();
+    launch(4, save_on_some, f.path);
+    folder_remove(&f);
+}
+
 static void the_same_step_again(void)
 {
     folder f = folder_new();
@@ -805,6 +835,7 @@ static void dry_runs(void)
 
 static const test_row rows[] = {
     { "any_mesh_to_any_other", any_mesh_to_any_other },
+    { "some_of_the_ranks", some_of_the_ranks },
     { "the_same_step_again", the_same_step_again },
     { "reads_what_it_needs", reads_what_it_needs },
     { "damage_is_told", damage_is_told },
