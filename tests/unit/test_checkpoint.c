@@ -347,7 +347,7 @@ static void indices_are_checked(void)
         const char *at = strstr(good, cases[i].from);
         snprintf(body, sizeof body, "%.*s%s%s", (int)(at - good), good, cases[i].to, at + strlen(cases[i].from));
         int n = snprintf(text, sizeof text, "%s,\"sum\":\"%016llx\"}\n", body,
-                         (unsigned long long)dti_hash(body, strlen(body), 1));
+                         (unsigned long long)dti_block_sum(body, strlen(body), 1));
         dti_told told = { DT_OK, "" };
         dti_index index;
         bool ok = dti_index_read(text, n, "index", &index, &told);
@@ -364,9 +364,9 @@ static void checksums_stay(void)
 {
     char bytes[100];
     for (int i = 0; i < DT_COUNT(bytes); i++) bytes[i] = (char)(i * 7);
-    expect(dti_block_sum(bytes, 100, 0) == UINT64_C(0x8a621e2ee99e1575), "is %llx",
+    expect(dti_block_sum(bytes, 100, 0) == UINT64_C(0x91d73d4b6daccd53), "is %llx",
            (unsigned long long)dti_block_sum(bytes, 100, 0));
-    expect(dti_block_sum(bytes, 96, 5) == UINT64_C(0xbf8e06a9cf840215), "is %llx",
+    expect(dti_block_sum(bytes, 96, 5) == UINT64_C(0x93da67c7bc851e8d), "is %llx",
            (unsigned long long)dti_block_sum(bytes, 96, 5));
 }
 
