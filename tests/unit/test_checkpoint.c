@@ -57,6 +57,7 @@ typedef struct job {
     dt_status status;              /* expected of saves and loads                                                  */
     const char *error;             /* a part of its message                                                        */
     bool other;                    /* loads find the values of another step                                        */
+    int begun;                     /* a pipe that hears when saves begin                                           */
 } job;
 
 static dt_tensor *value_of(dt_mesh *mesh, const char *spec, int number, int64_t step)
@@ -378,9 +379,12 @@ static void another_model(void)
     save_on(&layouts[1], f.path, 1);
     layout l = layouts[1];
     l.specs[2] = "f32[5,3]";
-    launch(2, load_items, &(job){ &l, f.path, 1, DT_ERR_DTYPE, "half is bf16, expected f32[5,3]", false });
+    job j = { .layout = &l, .folder = f.path, .status = DT_ERR_DTYPE, .error = "half is bf16, expected f32[5,3]" };
+    launch(2, load_items, &j);
     l.specs[2] = "bf16[5,4]";
-    launch(2, load_items, &(job){ &l, f.path, 1, DT_ERR_SHAPE, "half is [5,3], expected bf16[5,4]", false });
+    j.status = DT_ERR_SHAPE;
+    j.error = "half is [5,3], expected bf16[5,4]";
+    launch(2, load_items, &j);
     folder_remove(&f);
 }
 
@@ -495,6 +499,7 @@ static void full_disks(void)
 static dt_status save_for_ever(dt_context *ctx, void *arg)
 {
     job j = *(const job *)arg;
+    if (dt_rank(ctx) == 0) expect(write(j.begun, "", 1) == 1, "it is told");
     for (j.step = 1; dt_context_status(ctx) == DT_OK && j.step < 1000000; j.step++) {
         int scope = dt_scope_push(ctx, 0);
         save_items(ctx, &j);
@@ -503,15 +508,21 @@ static dt_status save_for_ever(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
-static void kill_while_it_saves(const job *j, int microseconds)
+static void kill_while_it_saves(job j, int microseconds)
 {
-    char error[256] = "";
+    char error[256] = "", begun;
+    int ends[2];
+    if (!expect(pipe(ends) == 0, "a pipe")) return;
+    j.begun = ends[1];
     pid_t child = fork();
     if (child == 0) {
-        dt_launch_threads(j->layout->ranks, save_for_ever, (void *)(uintptr_t)j, error, sizeof error);
+        dt_launch_threads(j.layout->ranks, save_for_ever, &j, error, sizeof error);
         _exit(1);
     }
-    if (!expect(child > 0, "a child")) return;
+    close(ends[1]);
+    expect(child > 0 && read(ends[0], &begun, 1) == 1, "a child that saves");
+    close(ends[0]);
+    if (child <= 0) return;
     nanosleep(&(struct timespec){ 0, 1000L * microseconds }, NULL);
     int status = 0;
     kill(child, SIGKILL);
@@ -519,16 +530,24 @@ static void kill_while_it_saves(const job *j, int microseconds)
     expect(WIFSIGNALED(status), "it was killed");
 }
 
+static int microseconds_of_a_save(const folder *f)
+{
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    save_on(&layouts[3], f->path, 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (int)((end.tv_sec - begin.tv_sec) * 1000000 + (end.tv_nsec - begin.tv_nsec) / 1000);
+}
+
 static void killed_writers(void)
 {
     folder f = folder_new();
     unsigned seed = 1;
-    int interrupted = 0;
-    save_on(&layouts[3], f.path, 0);
+    int interrupted = 0, most = 20000 + 2 * microseconds_of_a_save(&f);
     for (int i = 0; i < 150; i++) {
         const layout *l = &layouts[i % 2 ? 3 : 1];
         seed = seed * 1664525u + 1013904223u;
-        kill_while_it_saves(&(job){ .layout = l, .folder = f.path }, 2000 + (int)(seed >> 8) % 20000);
+        kill_while_it_saves((job){ .layout = l, .folder = f.path }, (int)(seed >> 8) % most);
         int left = folder_count(f.path);
         interrupted += left != layouts[1].ranks + 1 && left != layouts[3].ranks + 1;
         launch(1, load_items, &(job){ .layout = &layouts[0], .folder = f.path, .other = true });
