@@ -82,7 +82,8 @@ static const dt_op sgd_into = {
 static const dt_op momentum_into = {
     .head = "momentum_into(w, v, g)", .derive = derive_step, .polynomial = "none", .dtypes = "sss->tt",
     .attributes = momentum_numbers, .attribute_count = DT_COUNT(momentum_numbers), .attribute_bytes = sizeof(dti_sgd),
-    .kernel = dti_cpu_momentum, .writes = 2, .doc = "a step of SGD with momentum: w and its velocity v by the gradient g",
+    .kernel = dti_cpu_momentum, .writes = 2,
+    .doc = "a step of SGD with momentum: w and its velocity v by the gradient g",
 };
 
 const dt_op *const dti_ops_into[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The norm of all gradients, and their clipping by it. The norm stays on the devices: what it comes to is multiplied in,
- * whatever it is. Invariant: each element counts once, wherever its gradient lies and whoever has copies. */
+ * The norm of all gradients, and their clipping by it. The norm stays on the devices: what it comes to is multiplied
+ * in, whatever it is. Invariant: each element counts once, wherever its gradient lies and whoever has copies. */
 #include <math.h>
 
 #include "train/optim.h"

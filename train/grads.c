@@ -16,15 +16,42 @@ const dt_spec *dti_state_spec(const dt_tensor *x)
 
 typedef struct moving { int n; dt_tensor **from, **to; const dt_spec **specs; int *which; } moving;
 
+/* What a gradient travels as: as its group says where it is to be summed, else as it is. NULL: the error. */
+static const dt_spec *travelling(const dt_tensor *x, const dt_spec *spec)
+{
+    const dti_param *param = dti_param_of(x);
+    const dt_module *group = param ? param->group : NULL;
+    dti_form form = spec->form;
+    if (!group || !group->use_params.reduce || dti_spec_summed(spec) == spec) return spec;
+    form.dtype = (int32_t)group->use_params.reduce;
+    return dti_spec_intern(spec->mesh, &form);
+}
+
+/* from becomes what travels. */
+static bool round_all(dt_context *ctx, dt_tensor *const *params, moving *m)
+{
+    bool rounds = false;
+    for (int k = 0; k < m->n; k++) {
+        const dt_spec *spec = m->from[k]->spec;
+        if (!(m->specs[k] = travelling(params[m->which[k]], spec))) return false;
+        rounds |= m->specs[k] != spec;
+    }
+    if (!rounds) return true;
+    if (!dti_tensors_to(ctx, m->from, m->specs, m->n, m->to)) return false;
+    for (int k = 0; k < m->n; k++) m->from[k] = m->to[k];
+    return true;
+}
+
 static bool move(dt_context *ctx, dt_tensor *const *params, const dt_spec *const *specs, int n, moving *m)
 {
     for (int i = 0; i < n; i++) {
         dt_tensor *grad = dt_grad(params[i]);
         if (grad->spec == specs[i]) continue;
         m->from[m->n] = grad;
-        m->specs[m->n] = specs[i];
         m->which[m->n++] = i;
     }
+    if (!round_all(ctx, params, m)) return false;
+    for (int k = 0; k < m->n; k++) m->specs[k] = specs[m->which[k]];
     if (m->n && !dti_tensors_to(ctx, m->from, m->specs, m->n, m->to)) return false;
     for (int k = 0; k < m->n; k++)
         if (!dti_grad_set(params[m->which[k]], m->to[k])) return false;

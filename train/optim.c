@@ -2,8 +2,8 @@
  *
  * Optimisers: states beside parameters, and steps. A step is five lists: gradients are settled, parameters that lie
  * elsewhere than their states give their pieces, what decays is updated, what does not, and parameters take what has
- * come of their pieces. What an update is, rows of ops say (ops/into.c). Invariant: a step that fails before its updates
- * has written nothing. */
+ * come of their pieces. What an update is, rows of ops say (ops/into.c). Invariant: a step that fails before its
+ * updates has written nothing. */
 #include "train/optim.h"
 
 #include <math.h>
@@ -54,7 +54,10 @@ static bool add_state(dti_optim_slot *slot, int state, dt_tensor *x)
     return true;
 }
 
-static bool is_narrower(const dti_optim_slot *slot) { return dt_spec_dtype(slot->param->spec) != dt_spec_dtype(slot->spec); }
+static bool is_narrower(const dti_optim_slot *slot)
+{
+    return dt_spec_dtype(slot->param->spec) != dt_spec_dtype(slot->spec);
+}
 
 static bool fill(const dt_optim *o, dti_optim_slot *slot, dt_tensor *x)
 {
@@ -199,7 +202,8 @@ static bool stepping_init(stepping *s, dt_optim *o)
     s->block = dti_context_borrow(o->ctx, COLUMNS * (size_t)o->n * sizeof(void *));
     if (!s->block) return false;
     void **at = s->block;
-    dt_tensor ***columns[] = { &s->params, &s->grads, &s->w, &s->from, &s->to, &s->state[0], &s->state[1], &s->state[2] };
+    dt_tensor ***columns[] = { &s->params, &s->grads,    &s->w,        &s->from,
+                               &s->to,     &s->state[0], &s->state[1], &s->state[2] };
     for (int i = 0; i < DT_COUNT(columns); i++, at += o->n) *columns[i] = (dt_tensor **)at;
     s->slots = (dti_optim_slot **)at;
     s->specs = (const dt_spec **)(at + o->n);

@@ -3,6 +3,7 @@
  * Backward: from a seed through the nodes that it reaches, the last made first. Invariant: when a node is asked, all
  * nodes that used its outputs have been; so its gradients are whole, and each function is called once. */
 #include "autograd/classes.h"
+#include "autograd/use.h"
 #include "core/number.h"
 #include "core/shape.h"
 
@@ -245,7 +246,9 @@ static bool walk(dt_tensor *y, dt_tensor *seed, bool within, int64_t first)
     dti_walk w = { .outer = within ? tape->walk : NULL, .ctx = ctx, .first = first }, *before = tape->walk;
     tape->walk = &w;
     dti_scope_drop_flags(ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write                       */
+    if (!before) dti_uses_settle_ahead(ctx);
     if (check_seed(y, seed)) go(&w, y, seed);
+    if (!before) dti_uses_settle_ahead(ctx);
     tape->walk = before;
     dt_scope_pop(ctx, scope, NULL);
     return !dti_failed(ctx);
@@ -298,6 +301,14 @@ dt_tensor *dt_grad(dt_tensor *x)
     return node && node->class == &dti_leaf_class ? node->state : NULL;
 }
 
+void dti_grad_drop(dt_tensor *x)
+{
+    dti_node *node = x->body ? x->body->node : NULL;
+    if (!node || node->class != &dti_leaf_class) return;
+    dti_tensor_destroy(node->state);
+    node->state = NULL;
+}
+
 bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void *arg))
 {
     dti_hook **at = &x->body->node->hooks, *hook = dti_context_borrow(x->ctx, sizeof *hook);
@@ -307,14 +318,6 @@ bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void 
     *hook = (dti_hook){ .output = x->body->output, .fn = fn, .arg = arg, .release = release };
     *at = hook;
     return true;
-}
-
-void dti_grad_drop(dt_tensor *x)
-{
-    dti_node *node = x->body ? x->body->node : NULL;
-    if (!node || node->class != &dti_leaf_class) return;
-    dti_tensor_destroy(node->state);
-    node->state = NULL;
 }
 
 dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)

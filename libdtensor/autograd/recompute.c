@@ -48,7 +48,7 @@ static dt_tensor *call(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *i
 }
 
 /* With the uses that it took from: from the outermost to the innermost, and back. */
-static dt_tensor *call_within(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
+static dt_tensor *call_with_uses(dt_context *ctx, const recompute_state *s, dt_tensor *const *in)
 {
     int begun = s->use_count;
     while (begun > 0 && dti_use_begin(s->uses[begun - 1])) begun--;
@@ -63,7 +63,7 @@ static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tenso
     int micro_batch = ctx->micro_batch;
     ctx->step = s->step;
     ctx->micro_batch = s->micro_batch;
-    dt_tensor *y = call_within(ctx, s, in);
+    dt_tensor *y = call_with_uses(ctx, s, in);
     ctx->step = step;
     ctx->micro_batch = micro_batch;
     return y;
@@ -105,8 +105,8 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
     int uses = dti_uses_taken(ctx, NULL);
     recompute_state *s = out ? dti_context_borrow(ctx, state_bytes(uses)) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .step = ctx->step, .micro_batch = ctx->micro_batch,
-                            .use_count = dti_uses_taken(ctx, s->uses) };
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .use_count = dti_uses_taken(ctx, s->uses),
+                            .step = ctx->step, .micro_batch = ctx->micro_batch };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
 }

@@ -82,10 +82,10 @@ dt_tensor *dti_gradient_add(dt_tensor *a, dt_tensor *b);
  * are named, S where the source is S, as it is where both are P, else R; along others S where the source is S, else as
  * it is. NULL: the error. */
 dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt_spec *target, uint32_t named);
-/* The gradient of a leaf from now on, in the place of what it has. false: the error, and it has that still. */
-bool dti_grad_set(dt_tensor *x, dt_tensor *grad);
 /* Where that comes to lie, for a gradient on the source's mesh; in the source's dtype. NULL: the error. */
 const dt_spec *dti_gradient_through_spec(const dt_spec *grad, const dt_spec *source, const dt_spec *target,
                                          uint32_t named);
+/* The gradient of a leaf from now on, in the place of what it has. false: the error, and it has that still. */
+bool dti_grad_set(dt_tensor *x, dt_tensor *grad);
 
 #endif

@@ -139,6 +139,9 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
  * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
 bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
 bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
+/* x on another spec, pinned along the mesh dims named, of its own mesh; recorded as dt_redistribute is. NULL: the
+ * error. Collective. */
+dt_tensor *dti_tensor_pin(dt_tensor *x, const dt_spec *spec, uint32_t named);
 /* A copy of x's value, made elsewhere: it belongs to x from now on. Returns it. */
 dt_tensor *dti_tensor_add_copy(dt_tensor *x, dt_tensor *copy);
 /* The first half of dti_tensors_to, and the second: work that is no scope's, each finished or dropped once. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One step of an optimiser, in place: a run of each tensor is widened into buffers, which the loop goes through in whole
- * blocks, and what is written is rounded once. AdamW is Loshchilov and Hutter 2019, Decoupled Weight Decay
+ * One step of an optimiser, in place: a run of each tensor is widened into buffers, which the loop goes through in
+ * whole blocks, and what is written is rounded once. AdamW is Loshchilov and Hutter 2019, Decoupled Weight Decay
  * Regularization; momentum Sutskever et al. 2013, On the importance of initialization and momentum in deep learning. */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules: the tree, paths and patterns, parameters and their values, calls, hooks, recomputing, and what is refused. */
+ * Modules: the tree, paths and patterns, parameters and their values, calls, hooks, recomputing, what is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -478,7 +478,8 @@ static dt_status values(dt_context *ctx, void *arg)
 {
     (void)arg;
     dt_mesh *mesh = dt_mesh_create(ctx, "x");
-    dt_module *root = dt_module_create(mesh, &declared_type, NULL), *other = dt_module_create(mesh, &declared_type, NULL);
+    dt_module *root = dt_module_create(mesh, &declared_type, NULL);
+    dt_module *other = dt_module_create(mesh, &declared_type, NULL);
     dt_tensor *p[PARAMS], *q[PARAMS];
     dt_module_params(root, NULL, p, PARAMS);
     dt_module_params(other, NULL, q, PARAMS);

@@ -303,9 +303,13 @@ static dt_status spread(dt_context *ctx, void *arg)
 
 static void places_are_drawn_evenly(void) { launch(1, spread, NULL); }
 
-typedef struct asking { const char *spec; double first, last; int64_t step; dt_status status; const char *says; } asking;
-
-static const asking askings[] = {
+static const struct asking {
+    const char *spec;
+    double first, last;
+    int64_t step;
+    dt_status status;
+    const char *says;
+} askings[] = {
     { "f32[2,3]", 0, 1, 0, DT_ERR_DTYPE, "dt_text_batch: expected integers, i64, i32 or u8, got f32[2,3]" },
     { "bool[2,3]", 0, 1, 0, DT_ERR_DTYPE, "expected integers" },
     { "i64[6]", 0, 1, 0, DT_ERR_SHAPE, "dt_text_batch: expected sequences [b,s], got i64[6]" },
@@ -325,7 +329,7 @@ static dt_status ask(dt_context *ctx, void *arg)
     dt_text *text = dt_text_from_bytes(ctx, bytes, sizeof bytes);
     dt_tensor *ids = NULL, *targets = NULL;
     for (int i = 0; i < DT_COUNT(askings); i++) {
-        const asking *a = &askings[i];
+        const struct asking *a = &askings[i];
         dt_text_batch(text, dt_spec_parse(mesh, a->spec), a->first, a->last, 1, a->step, &ids, &targets);
         expect_error(ctx, a->status, a->says, a->spec);
     }
