@@ -68,15 +68,22 @@ DT_API dt_tensor *dt_token_loss(dt_tensor *logits, dt_tensor *targets, dt_tensor
  * A folder: safetensors files, one per rank that has something to write, and an index beside them. Each element is
  * written once, by the first rank that has it. A folder is whole or not there: files are written under other names, and
  * the index, which names them and their checksums, is renamed last; a writer that is killed leaves the old one. Loads
- * into any mesh and placements, reading what this rank needs.                                                        */
+ * into any mesh and placements, reading what this rank needs. Names are paths below root. What goes wrong with files on
+ * one rank is an error on all, which may be cleared. docs/checkpoints.md describes the files.                        */
 
-/* optim NULL: parameters alone. Collective. DT_ERR_IO. */
+/* optim NULL: parameters alone. The folder is made where it is missing. Collective over root's mesh, which has the
+ * ranks of all parameters. DT_ERR_ARG: no folder, a step below 0, an optimiser of other parameters; DT_ERR_STATE:
+ * parameters without values; DT_ERR_PLACEMENT: one that is P; DT_ERR_IO: the folder is as it was. A dry run writes
+ * nothing. */
 DT_API dt_status dt_checkpoint_save(dt_module *root, dt_optim *optim, int64_t step, const char *folder);
 /* Into parameters, which may have no values yet, states, and *step (NULL: not wanted). The context's step is set, so
- * that training goes on as if it had not ended. Collective. DT_ERR_IO: no checkpoint, or a damaged one; DT_ERR_SHAPE,
- * DT_ERR_DTYPE: another model: the path is named. */
+ * that training goes on as if it had not ended. optim NULL: states that are there are left out. Collective over root's
+ * mesh; a dry run gets step 0 and values of 0. DT_ERR_IO: no checkpoint, or a damaged one, of which some values may
+ * have been taken; DT_ERR_ARG, DT_ERR_SHAPE, DT_ERR_DTYPE: another model or optimiser: the path is named, and nothing
+ * is written; DT_ERR_STATE: the tape still needs a parameter. */
 DT_API dt_status dt_checkpoint_load(dt_module *root, dt_optim *optim, int64_t *step, const char *folder);
-DT_API bool dt_checkpoint_exists(dt_context *ctx, const char *folder); /* one answer for all ranks. Collective    */
+/* Is there an index in the folder? One answer for all ranks, the first one's. Collective over all ranks of the run. */
+DT_API bool dt_checkpoint_exists(dt_context *ctx, const char *folder);
 
 /* One rule of names: what a parameter is called in a foreign file. Digits of the path stand for "#" in both, as in
  * { "layers.#.attn.wq.weight", "model.layers.#.self_attn.q_proj.weight" }. */
@@ -86,8 +93,10 @@ typedef struct dt_name_row {
 
 /* Parameters from published weights: a file or a folder of safetensors files, with "model.safetensors.index.json" or
  * without. names NULL: paths as they are. Several parameters of one foreign name are its dim 0 in pieces, in the order
- * of the rows: a fused [q; k; v] or [gate; up]. Floats are converted to what the model has. Collective. DT_ERR_IO,
- * DT_ERR_SHAPE; DT_ERR_ARG: a parameter that the files lack. */
+ * of the rows: a fused [q; k; v] or [gate; up]. Floats are converted to what the model has; what else the files have is
+ * left out. Parameters may have no values yet. Collective over root's mesh. DT_ERR_IO: no file, or one that is not of
+ * the format; DT_ERR_SHAPE; DT_ERR_DTYPE: no floats; DT_ERR_ARG: a parameter that the files or the rows lack. Nothing
+ * is written where one of these is found. */
 DT_API dt_status dt_weights_load(dt_module *root, const char *path, const dt_name_row *names, int n);
 DT_API extern const dt_name_row dt_names_llama[];                    /* Hugging Face's LlamaForCausalLM            */
 DT_API extern const int dt_names_llama_count;
