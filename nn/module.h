@@ -21,6 +21,8 @@ typedef struct dti_param {
     int64_t unit, in_unit;         /* of dims 0 and 1; 1: may be cut anywhere                                      */
     bool made;                     /* has values                                                                   */
     bool in_use;                   /* of its group; see dti_param_use                                              */
+    const dt_spec *base;           /* where it lies on its module's mesh, but for what fully_shard does; NULL: R   */
+    const dt_spec *by_hand;        /* likewise, used, where that was said apart from it; NULL: it was not          */
     const dt_spec *used;           /* what ops see during the call; NULL: as stored                                */
     const dt_spec *grad;           /* where backward leaves the gradient; NULL: S as stored, else as it comes      */
     const dt_spec *state;          /* where the optimiser's states lie; NULL: as stored                            */
@@ -43,6 +45,12 @@ typedef struct dti_module_hook {
     void (*release)(void *arg);    /* NULL: nothing                                                                */
 } dti_module_hook;
 
+typedef struct dti_shard {
+    const char *dim;               /* of the mesh, over which the group's parameters are stored; NULL: is none     */
+    dt_dtype compute;
+    int zero;
+} dti_shard;
+
 struct dt_module {
     dti_handle handle;             /* first: a root is a handle of its scope                                       */
     dt_context *ctx;
@@ -55,7 +63,7 @@ struct dt_module {
     dti_tie *ties;
     dti_module_hook *hooks;
     bool training, recompute;
-    bool grouped;                  /* is a group of parameters: dt_fully_shard                                     */
+    dti_shard shard;               /* is a group of parameters: dt_fully_shard                                     */
     dti_use_params use_params;     /* of the group                                                                 */
     dti_use *use;                  /* parameters gathered when it is called, made with their values; NULL: none    */
     uint64_t id;                   /* never used again                                                             */

@@ -11,6 +11,8 @@ typedef struct dti_map_numbers { double a, b; } dti_map_numbers; /* a value; cla
 
 typedef struct dti_adamw { double lr, beta1, beta2, eps, weight_decay, step; } dti_adamw;
 
+typedef struct dti_sgd { double lr, weight_decay, momentum; bool nesterov, zero[7]; } dti_sgd;
+
 typedef struct dti_cast { dt_dtype dtype, from; } dti_cast; /* from: of the operand; 0: not told                   */
 
 typedef struct dti_squares { dt_dtype dtype; int zero; } dti_squares; /* of the sum                                */

@@ -8,6 +8,7 @@
 #include "ops/cpu/kernels.h"
 #include "ops/decompositions.h"
 #include "ops/gradients.h"
+#include "ops/losses.h"
 #include "ops/tables.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -149,19 +150,23 @@ static bool check_params(dt_context *ctx, const dt_cross_entropy_params *params)
     return dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: %d is no DT_REDUCTION_*", (int)params->reduction), false;
 }
 
-dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params)
+dt_tensor *dti_cross_entropy_wide(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params)
 {
     dt_cross_entropy_params with = params ? *params : (dt_cross_entropy_params){ .label_smoothing = 0 };
     dt_tensor *y[2] = { NULL };
     if (!logits) return dt_apply(&cross_entropy, (dt_tensor *[]){ NULL, targets, with.class_weights }, 3,
                                  &(dti_cross_entropy){ 0 });
     dt_context *ctx = dt_mesh_context(dt_spec_mesh(dt_tensor_spec(logits)));
-    dt_dtype dtype = dt_spec_dtype(dt_tensor_spec(logits));
     if (!check_params(ctx, &with)) return NULL;
     int scope = dt_scope_push(ctx, 0);
     dt_apply_all(&cross_entropy, (dt_tensor *[]){ logits, targets, with.class_weights }, 3,
                  &(dti_cross_entropy){ with.label_smoothing }, y, 2);
-    dt_tensor *loss = y[0] ? reduced(y, with.reduction) : NULL;
-    if (loss && dt_spec_dtype(dt_tensor_spec(loss)) != dtype) loss = dt_cast(loss, dtype);
-    return dt_scope_pop(ctx, scope, loss);
+    return dt_scope_pop(ctx, scope, y[0] ? reduced(y, with.reduction) : NULL);
+}
+
+dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params)
+{
+    dt_tensor *loss = dti_cross_entropy_wide(logits, targets, params);
+    dt_dtype dtype = loss ? dt_spec_dtype(dt_tensor_spec(logits)) : DT_DTYPE_DEFAULT;
+    return loss && dt_spec_dtype(dt_tensor_spec(loss)) != dtype ? dt_cast(loss, dtype) : loss;
 }

@@ -10,9 +10,9 @@
 
 #include "core/pen.h"
 #include "ops/gradient.h"
-#include "ops/meshes.h"
 #include "ops/pull.h"
 #include "ops/write.h"
+#include "placements/views.h"
 #include "redistribute/plan.h"
 
 /* Attributes and shapes may be new in every step, so what is remembered has an end: when there are many calls those
@@ -156,7 +156,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
                                   const dti_attributes *attributes, work *w)
 {
     const dt_spec *on[DT_MAX_OPERANDS];
-    if (!dti_meshes_join(ctx, op, in, n, on) || !dti_row_ask(ctx, op, on, n, attributes, &w->asking)) return NULL;
+    if (!dti_meshes_join(ctx, op->head, in, n, on) || !dti_row_ask(ctx, op, on, n, attributes, &w->asking)) return NULL;
     if (!dti_propagate(ctx, &w->asking.ask, 1, &w->propagation)) return NULL;
     const dti_answer *answer = &w->propagation.answer[0];
     remembered *made = malloc(sizeof *made + 2 * attributes->bytes);

@@ -31,10 +31,10 @@ typedef struct dti_dispatch {
     const dt_spec *via[DT_MAX_OPERANDS]; /* between the two: what is P of another kind is reduced first; else used */
 } dti_dispatch;
 
-/* What lies between an operand as it is given, which on the call's mesh is `on` (meshes.h), and as it is used: one that
- * is P(max) and is lifted to P(sum) is R before; one of a view without a refinement is brought to the mesh first if it
- * is P: nothing is P in both. used itself, where one redistribution leads to it. NULL and the error when memory ran
- * out. */
+/* What lies between an operand as it is given, which on the call's mesh is `on` (placements/views.h), and as it is
+ * used: one that is P(max) and is lifted to P(sum) is R before; one of a view without a refinement is brought to the
+ * mesh first if it is P: nothing is P in both. used itself, where one redistribution leads to it. NULL and the error
+ * when memory ran out. */
 const dt_spec *dti_dispatch_via(const dt_spec *in, const dt_spec *on, const dt_spec *used);
 
 /* What is remembered for a call, or made now; it is there until the next question, for those who hold it until they

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/context.h"
-#include "ops/meshes.h"
 #include "ops/pull.h"
+#include "placements/views.h"
 
 enum { MANY_RANKS = 1024 };            /* of more the busiest is not looked for                                    */
 
@@ -146,7 +146,7 @@ bool dti_explain(dt_mesh *mesh, const dt_op *op, const dt_spec *const *given, in
     if (!dti_attributes_read(ctx, op, attributes, n && given[0] ? &given[0]->shape : &scalar, &out->attributes))
         return false;
     out->attributes.asked = asked;
-    if (!dti_meshes_join(ctx, op, given, n, out->on)) return false;
+    if (!dti_meshes_join(ctx, op->head, given, n, out->on)) return false;
     for (int i = 0; i < n; i++)
         if (out->on[i]) out->mesh = out->on[i]->mesh;
     return dti_row_ask(ctx, op, out->on, n, &out->attributes, &out->asking)

@@ -28,7 +28,7 @@ typedef struct dti_explanation {
     const dt_op *op;
     dt_mesh *mesh;                     /* of the call: what refines the operands' views                            */
     int n;                             /* operands, absent ones too                                                */
-    const dt_spec *given[DT_MAX_OPERANDS], *on[DT_MAX_OPERANDS]; /* on: on the call's mesh (meshes.h)              */
+    const dt_spec *given[DT_MAX_OPERANDS], *on[DT_MAX_OPERANDS]; /* on: on the call's mesh                          */
     bool by_sign;                      /* of numbers among attributes only the sign is said                        */
     dti_attributes attributes;
     dti_asking asking;

@@ -10,7 +10,7 @@
 #include <dtensor/ops.h>
 
 #include "core/shape.h"
-#include "ops/meshes.h"
+#include "placements/views.h"
 
 typedef struct op_state {
     dti_dispatch *dispatch;

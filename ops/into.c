@@ -45,26 +45,50 @@ static void put_term(char *rule, size_t size, const char *before, int dims)
     for (int d = 0; d < dims; d++) at += (size_t)snprintf(rule + at, size - at, "%s%c", d ? " " : "", 'a' + d);
 }
 
-/* The dims of w for all, so that nothing broadcasts. */
-static dt_status derive_adamw(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
+/* The dims of w for all, so that nothing broadcasts: n operands, of which all but the gradient are written. */
+static dt_status derive_step(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
 {
-    static const char *const before[] = { "", ", ", ", ", ", ", " -> ", ", ", ", " };
+    int dims = shapes[0].n > 0 ? shapes[0].n : 0;
     (void)ctx;
     (void)attributes;
-    (void)n;
-    for (int i = 0; i < DT_COUNT(before); i++)
-        put_term(out->rule, sizeof out->rule, before[i], shapes[0].n > 0 ? shapes[0].n : 0);
+    for (int i = 0; i < n; i++) put_term(out->rule, sizeof out->rule, i ? ", " : "", dims);
+    for (int i = 0; i < n - 1; i++) put_term(out->rule, sizeof out->rule, i ? ", " : " -> ", dims);
     return DT_OK;
 }
 
 static const dt_op adamw_into = {
-    .head = "adamw_into(w, m, v, g)", .derive = derive_adamw, .polynomial = "none", .dtypes = "ssss->ttt",
+    .head = "adamw_into(w, m, v, g)", .derive = derive_step, .polynomial = "none", .dtypes = "ssss->ttt",
     .attributes = adamw_numbers, .attribute_count = DT_COUNT(adamw_numbers), .attribute_bytes = sizeof(dti_adamw),
     .kernel = dti_cpu_adamw, .writes = 3,
     .doc = "a step of AdamW: w and its moments m, v by the gradient g",
 };
 
-const dt_op *const dti_ops_into[] = { &axpby_into.op, &mul_into.op, &adamw_into, NULL };
+static const dt_attribute sgd_numbers[] = {
+    { "lr", DT_ATTRIBUTE_NUMBER, offsetof(dti_sgd, lr) },
+    { "weight_decay", DT_ATTRIBUTE_NUMBER, offsetof(dti_sgd, weight_decay) },
+};
+static const dt_attribute momentum_numbers[] = {
+    { "lr", DT_ATTRIBUTE_NUMBER, offsetof(dti_sgd, lr) },
+    { "weight_decay", DT_ATTRIBUTE_NUMBER, offsetof(dti_sgd, weight_decay) },
+    { "momentum", DT_ATTRIBUTE_NUMBER, offsetof(dti_sgd, momentum) },
+    { "nesterov", DT_ATTRIBUTE_BOOL, offsetof(dti_sgd, nesterov) },
+};
+
+static const dt_op sgd_into = {
+    .head = "sgd_into(w, g)", .derive = derive_step, .polynomial = "none", .dtypes = "ss->t",
+    .attributes = sgd_numbers, .attribute_count = DT_COUNT(sgd_numbers), .attribute_bytes = sizeof(dti_sgd),
+    .kernel = dti_cpu_sgd, .writes = 1, .doc = "a step of SGD: w by the gradient g",
+};
+static const dt_op momentum_into = {
+    .head = "momentum_into(w, v, g)", .derive = derive_step, .polynomial = "none", .dtypes = "sss->tt",
+    .attributes = momentum_numbers, .attribute_count = DT_COUNT(momentum_numbers), .attribute_bytes = sizeof(dti_sgd),
+    .kernel = dti_cpu_momentum, .writes = 2,
+    .doc = "a step of SGD with momentum: w and its velocity v by the gradient g",
+};
+
+const dt_op *const dti_ops_into[] = {
+    &axpby_into.op, &mul_into.op, &adamw_into, &sgd_into, &momentum_into, NULL,
+};
 
 /* ---- fronts ------------------------------------------------------------------------------------------------------ */
 
@@ -92,6 +116,20 @@ dt_status dt_adamw_into(dt_tensor *w, dt_tensor *m, dt_tensor *v, dt_tensor *g, 
 {
     dti_adamw numbers = adamw_of(params);
     return dt_apply_all(&adamw_into, (dt_tensor *[]){ w, m, v, g }, 4, &numbers, NULL, 0);
+}
+
+static dti_sgd sgd_of(const dt_sgd_into_params *params)
+{
+    static const dt_sgd_into_params none = { 0 };
+    const dt_sgd_into_params *p = params ? params : &none;
+    return (dti_sgd){ .lr = p->lr, .weight_decay = p->weight_decay, .momentum = p->momentum, .nesterov = p->nesterov };
+}
+
+dt_status dt_sgd_into(dt_tensor *w, dt_tensor *v, dt_tensor *g, const dt_sgd_into_params *params)
+{
+    dti_sgd numbers = sgd_of(params);
+    if (v) return dt_apply_all(&momentum_into, (dt_tensor *[]){ w, v, g }, 3, &numbers, NULL, 0);
+    return dt_apply_all(&sgd_into, (dt_tensor *[]){ w, g }, 2, &numbers, NULL, 0);
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
@@ -166,6 +204,14 @@ dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt_tensor
 {
     dti_adamw numbers = adamw_of(params);
     return apply_columns(&adamw_into, (column[]){ { w, 1 }, { m, 1 }, { v, 1 }, { g, 1 } }, 4, n, &numbers);
+}
+
+dt_status dt_sgd_into_list(dt_tensor *const *w, dt_tensor *const *v, dt_tensor *const *g, int n,
+                           const dt_sgd_into_params *params)
+{
+    dti_sgd numbers = sgd_of(params);
+    if (v) return apply_columns(&momentum_into, (column[]){ { w, 1 }, { v, 1 }, { g, 1 } }, 3, n, &numbers);
+    return apply_columns(&sgd_into, (column[]){ { w, 1 }, { g, 1 } }, 2, n, &numbers);
 }
 
 static bool check_copies(dt_tensor *const *x, dt_tensor *const *values, int n)

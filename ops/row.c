@@ -11,7 +11,7 @@
 #include "core/context.h"
 #include "core/number.h"
 #include "core/pen.h"
-#include "ops/meshes.h"
+#include "placements/views.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 

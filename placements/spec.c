@@ -203,7 +203,7 @@ static bool shape_form(dt_mesh *mesh, dt_dtype dtype, const dt_shape *shape, dti
     return true;
 }
 
-static const dt_spec *place(dt_mesh *mesh, const dti_form *base, const char *text, dti_form *form)
+const dt_spec *dti_spec_place(dt_mesh *mesh, const dti_form *base, const char *text, dti_form *form)
 {
     dti_scan scan = { mesh->ctx, "placements", text, text };
     if (!dti_form_fits(&scan, form)) return NULL;
@@ -219,7 +219,7 @@ const dt_spec *dt_spec_create(dt_mesh *mesh, dt_dtype dtype, dt_shape shape, con
     key.n = strlen(key.text);
     uint64_t hash = said_hash(&key);
     const dt_spec *spec = recall(mesh->ctx, &key, hash);
-    return spec ? spec : remember(mesh->ctx, &key, hash, place(mesh, NULL, key.text, &form));
+    return spec ? spec : remember(mesh->ctx, &key, hash, dti_spec_place(mesh, NULL, key.text, &form));
 }
 
 const dt_spec *dt_spec_replace(const dt_spec *spec, const char *placements)
@@ -234,7 +234,7 @@ const dt_spec *dt_spec_replace(const dt_spec *spec, const char *placements)
     memset(form.split, 0, sizeof form.split);
     memset(form.split_first, 0, sizeof form.split_first);
     memset(form.partial, 0, sizeof form.partial);
-    return remember(spec->mesh->ctx, &key, hash, place(spec->mesh, &spec->form, key.text, &form));
+    return remember(spec->mesh->ctx, &key, hash, dti_spec_place(spec->mesh, &spec->form, key.text, &form));
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */

@@ -51,6 +51,9 @@ void dti_form_add_dim(dti_form *form, const dti_form *from, int dim);
 bool dti_form_splits(const dti_form *form, int dim);
 /* The spec of a form; normalizes it first. NULL and the error when memory ran out. */
 const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form);
+/* The spec of a form that is not split, placed as a text says. base: what * stands for; NULL: that is an error. NULL:
+ * the error. */
+const dt_spec *dti_spec_place(dt_mesh *mesh, const dti_form *base, const char *text, dti_form *form);
 /* The layout of a normal form; NULL and the error when memory ran out. */
 const dti_layout *dti_layout_intern(dt_mesh *mesh, const dti_form *form);
 

@@ -270,6 +270,11 @@ typedef struct dt_adamw_into_params {
     int64_t step;                                                    /* from 1; 0: 1                               */
 } dt_adamw_into_params;
 
+typedef struct dt_sgd_into_params {
+    double lr, weight_decay, momentum;
+    bool nesterov;
+} dt_sgd_into_params;
+
 /* x takes the elements of values, which may lie on another mesh and be P, of one shape, in any dtype: they are
  * redistributed to x's spec, P too, and converted as dt_cast does. That is no implied redistribution. */
 DT_API dt_status dt_copy_into(dt_tensor *x, dt_tensor *values);
@@ -281,6 +286,9 @@ DT_API dt_status dt_mul_into(dt_tensor *x, dt_tensor *y);
  * one of them is, else in f32. w, m and v placed alike, none P; g is summed and redistributed to them. */
 DT_API dt_status dt_adamw_into(dt_tensor *w, dt_tensor *m, dt_tensor *v, dt_tensor *g,
                                const dt_adamw_into_params *params);
+/* One step of SGD: v = momentum v + g + weight_decay w, w -= lr v, or, nesterov, w -= lr (g + weight_decay w +
+ * momentum v). v NULL: no momentum, w -= lr (g + weight_decay w). Else as dt_adamw_into. */
+DT_API dt_status dt_sgd_into(dt_tensor *w, dt_tensor *v, dt_tensor *g, const dt_sgd_into_params *params);
 
 /* The same on lists of n, of which one call is made each, and what is redistributed goes together (dt_apply_list). What
  * one call writes is no operand of another. y of the second is one for all. */
@@ -289,6 +297,8 @@ DT_API dt_status dt_axpby_into_list(dt_tensor *const *x, dt_tensor *const *y, in
 DT_API dt_status dt_mul_into_list(dt_tensor *const *x, int n, dt_tensor *y);
 DT_API dt_status dt_adamw_into_list(dt_tensor *const *w, dt_tensor *const *m, dt_tensor *const *v, dt_tensor *const *g,
                                     int n, const dt_adamw_into_params *params);
+DT_API dt_status dt_sgd_into_list(dt_tensor *const *w, dt_tensor *const *v, dt_tensor *const *g, int n,
+                                  const dt_sgd_into_params *params);
 
 /* ---- over lists -------------------------------------------------------------------------------------------------- */
 

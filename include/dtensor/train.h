@@ -10,8 +10,9 @@ DT_BEGIN_DECLS
 
 /* ---- optimisers -------------------------------------------------------------------------------------------------- *
  * Of all parameters below root, which have values. States are f32 (f64 for f64), placed like their parameters, or in
- * pieces where dt_fully_shard says so. An optimiser is a handle of its scope; the module must live as long. Parameters
- * without a gradient stay as they are.                                                                               */
+ * pieces where dt_fully_shard says so. A parameter narrower than that has a copy among them that is not rounded, from
+ * which it is made; what somebody else writes to it counts. An optimiser is a handle of its scope; the module must live
+ * as long. Parameters without a gradient stay as they are.                                                           */
 
 typedef struct dt_sgd_params {
     double momentum;                                                 /* 0: none                                    */
@@ -29,32 +30,38 @@ typedef struct dt_adamw_params {
 /* Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization. Collective. DT_ERR_ARG: numbers out of range, a
  * pattern of no_decay that matches nothing; DT_ERR_STATE: parameters without values. */
 DT_API dt_optim *dt_optim_adamw(dt_module *root, const dt_adamw_params *params);
-/* Sutskever et al. 2013, On the importance of initialization and momentum: v = momentum v + g, w -= lr v.
- * Collective. */
+/* Sutskever et al. 2013, On the importance of initialization and momentum in deep learning: v = momentum v + g,
+ * w -= lr v; nesterov: w -= lr (g + momentum v). Collective. Errors as of dt_optim_adamw; nesterov without momentum is
+ * one, too. */
 DT_API dt_optim *dt_optim_sgd(dt_module *root, const dt_sgd_params *params);
-/* One step: what is still P of the gradients is reduced, together, then each parameter is written. Sets the context's
- * step one further (dt_context_step). Collective. DT_ERR_STATE: the tape still needs a parameter. */
+/* One step: gradients are brought to where the states lie, together, so that what is still P is reduced, and stay
+ * there; then each parameter is written. Sets the context's step one further (dt_context_step). Collective.
+ * DT_ERR_ARG: lr is negative or no number; DT_ERR_STATE: the tape still needs a parameter: nothing is written. */
 DT_API dt_status dt_optim_step(dt_optim *optim, double lr);
 DT_API int64_t dt_optim_steps(const dt_optim *optim);                /* how many there were. Local                 */
 
 /* Bring the norm of all gradients down to max_norm: each is multiplied by max_norm / norm where that is below 1.
- * Returns the norm before, a scalar R in f32 (f64 for f64); each element counts once. What is still P is reduced as the
- * step would, and stays so. Collective. */
+ * Returns the norm before, a scalar R in f64 if the first gradient is, else in f32, 0 without gradients; each element
+ * counts once. max_norm INFINITY: the norm alone. What is still P is reduced as the step would, and stays so. No value
+ * leaves a device. Collective. NULL and DT_ERR_ARG: max_norm is not above 0. */
 DT_API dt_tensor *dt_clip_grad_norm(dt_module *root, double max_norm);
 
 /* ---- learning rates ---------------------------------------------------------------------------------------------- *
- * Steps count from 0. From 0 up to peak in `warmup` steps, then down to `last` at step total - 1. Local, pure.       */
+ * Steps count from 0. From 0 in equal parts up to peak at step `warmup`, then down to `last` at step total - 1, by half
+ * a cosine or in equal parts, and so it stays. Local, pure.                                                          */
 
 DT_API double dt_lr_cosine(int64_t step, int64_t warmup, int64_t total, double peak, double last);
 DT_API double dt_lr_linear(int64_t step, int64_t warmup, int64_t total, double peak, double last);
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
 
-/* How many targets are not negative, over the whole tensor: a scalar f32, R. Collective. */
+/* How many targets are not negative, over the whole tensor: a scalar f32, R. Collective. NULL and DT_ERR_DTYPE: they
+ * are no integers. */
 DT_API dt_tensor *dt_token_count(dt_tensor *targets);
 /* The sum of cross-entropies of logits and targets over count (a scalar; NULL: that of targets): the mean over valid
- * tokens of all micro-batches where count is their sum, so that accumulated gradients are those of one batch.
- * Collective. */
+ * tokens of all micro-batches where count is their sum, so that accumulated gradients are those of one batch. A count
+ * of 0 divides by 1. In f64 for f64 logits, else in f32. Collective. NULL and DT_ERR_SHAPE: count is no float scalar;
+ * else as of dt_cross_entropy. */
 DT_API dt_tensor *dt_token_loss(dt_tensor *logits, dt_tensor *targets, dt_tensor *count);
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- *

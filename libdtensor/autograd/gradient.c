@@ -6,6 +6,7 @@
 
 #include "autograd/tape.h"
 #include "core/number.h"
+#include "placements/views.h"
 
 /* ---- forms ------------------------------------------------------------------------------------------------------- */
 
@@ -88,14 +89,13 @@ const dt_spec *dti_gradient_through_spec(const dt_spec *grad, const dt_spec *sou
     return mix(source, of_source, grad, of_grad, dt_spec_dtype(source));
 }
 
-/* On another mesh it comes back to the source's first: there R, but for what becomes S. */
+/* On another mesh, of which the source's is no view, it comes back to that first: there R, but for what becomes S. */
 dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt_spec *target, uint32_t named)
 {
-    if (grad->spec->mesh != source->mesh) {
-        const dt_spec *back = mix(source, UINT32_MAX, source, 0, dt_spec_dtype(source));
-        back = back ? dti_spec_summed(back) : NULL;
-        return back ? dti_tensor_to(grad, back) : NULL;
-    }
-    const dt_spec *spec = dti_gradient_through_spec(grad->spec, source, target, named);
+    const dt_spec *on, *spec;
+    if (!dti_spec_on(grad->spec, source->mesh, &on)) return NULL;
+    if (on) spec = dti_gradient_through_spec(on, source, target, named);
+    else spec = mix(source, UINT32_MAX, source, 0, dt_spec_dtype(source));
+    if (spec && !on) spec = dti_spec_summed(spec);
     return spec ? dti_tensor_to(grad, spec) : NULL;
 }

@@ -149,6 +149,15 @@ static bool leaf_backward(dti_node *node, dt_tensor *const *grad, uint32_t wante
 
 const dti_node_class dti_leaf_class = { "leaf", leaf_backward, leaf_release, true, NULL };
 
+bool dti_grad_set(dt_tensor *x, dt_tensor *grad)
+{
+    dt_tensor *kept = dti_tensor_hide(dti_tensor_share(grad));
+    if (!kept) return false;
+    dti_tensor_destroy(x->body->node->state);
+    x->body->node->state = kept;
+    return true;
+}
+
 /* ---- pins -------------------------------------------------------------------------------------------------------- */
 
 typedef struct pin_state {

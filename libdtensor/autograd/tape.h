@@ -85,5 +85,7 @@ dt_tensor *dti_gradient_through(dt_tensor *grad, const dt_spec *source, const dt
 /* Where that comes to lie, for a gradient on the source's mesh; in the source's dtype. NULL: the error. */
 const dt_spec *dti_gradient_through_spec(const dt_spec *grad, const dt_spec *source, const dt_spec *target,
                                          uint32_t named);
+/* The gradient of a leaf from now on, in the place of what it has. false: the error, and it has that still. */
+bool dti_grad_set(dt_tensor *x, dt_tensor *grad);
 
 #endif

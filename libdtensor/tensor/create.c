@@ -131,49 +131,13 @@ dt_tensor *dt_from_host(const dt_spec *spec, int root, const void *values, size_
 
 /* ---- from a function --------------------------------------------------------------------------------------------- */
 
-/* Where the values of one box lie in the part: along each dim, indices of one interval follow each other. */
-typedef struct scatter {
-    const dt_box *box;
-    int64_t stride[DT_MAX_DIMS], begin; /* bytes per local index; where the box's first element lies               */
-    size_t size;
-    const char *from;
-    char *to;
-} scatter;
+typedef struct scatter { size_t size; const char *from; char *to; } scatter; /* values of a box into the part         */
 
-static void scatter_dim(scatter *s, int dim, int64_t at)
+static void scatter_run(const dti_part_run *run, void *arg)
 {
-    int64_t count = dim < s->box->n ? s->box->hi[dim] - s->box->lo[dim] : 1;
-    if (dim + 1 >= s->box->n) {
-        memcpy(s->to + at, s->from, (size_t)count * s->size);
-        s->from += count * (int64_t)s->size;
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) scatter_dim(s, dim + 1, at + i * s->stride[dim]);
-}
-
-static int64_t before(const dt_spec *spec, int dim, int rank, int64_t index)
-{
-    dti_set set;
-    dti_set_init(&set);
-    dti_spec_set(spec, dim, rank, &set);
-    int64_t count = 0;
-    for (int i = 0; i < set.n && dti_set_at(&set)[i].lo < index; i++)
-        count += dti_set_at(&set)[i].hi - dti_set_at(&set)[i].lo;
-    dti_set_fini(&set);
-    return count;
-}
-
-static void scatter_box(const dt_spec *spec, const dt_box *box, const void *values, void *part)
-{
-    dt_shape local = dt_spec_local_shape(spec, spec->mesh->rank);
-    scatter s = { .box = box, .size = dt_dtype_bytes(dt_spec_dtype(spec)), .from = values, .to = part };
-    int64_t stride = (int64_t)s.size, begin = 0;
-    for (int d = box->n - 1; d >= 0; d--) {
-        s.stride[d] = stride;
-        begin += before(spec, d, spec->mesh->rank, box->lo[d]) * stride;
-        stride *= local.dim[d];
-    }
-    scatter_dim(&s, 0, begin);
+    const scatter *s = arg;
+    int64_t size = (int64_t)s->size;
+    memcpy(s->to + run->local * size, s->from + run->global * size, (size_t)(run->count * size));
 }
 
 static int64_t box_bytes(const dt_spec *spec, const dt_box *box)
@@ -193,8 +157,10 @@ static bool fill_boxes(const dt_spec *spec, const dt_box *boxes, int n, dt_fill_
         dti_storage *values = dti_storage_new(spec->mesh->ctx, (size_t)box_bytes(spec, &boxes[i]));
         if (!values) return false;
         fill(&boxes[i], values->bytes, arg);
-        scatter_box(spec, &boxes[i], values->bytes, part);
+        scatter s = { dt_dtype_bytes(dt_spec_dtype(spec)), values->bytes, part };
+        bool done = dti_part_box_runs(spec, spec->mesh->rank, &boxes[i], scatter_run, &s);
         dti_storage_release(values);
+        if (!done) return false;
     }
     return true;
 }

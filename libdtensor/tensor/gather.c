@@ -160,17 +160,6 @@ static void sum_run(const dti_part_run *run, void *arg)
     s->sum += dti_checksum(s->dtype, run->global, run->count, s->part + run->local * (int64_t)s->size);
 }
 
-/* Of the ranks that hold the same, the first counts. */
-static bool is_first_holder(const dt_spec *spec)
-{
-    int offset = spec->mesh->ctx->rank - spec->layout->base;
-    for (int d = 0; d < spec->mesh->dim_count; d++) {
-        const dti_mesh_dim *dim = &spec->mesh->dims[d];
-        if (dti_form_split_by(&spec->form, d) < 0 && dti_axes_coord(dim->axes, dim->axis_count, offset)) return false;
-    }
-    return true;
-}
-
 uint64_t dt_tensor_checksum(dt_tensor *x)
 {
     if (!dti_tensor_ok(x)) return 0;
@@ -179,7 +168,7 @@ uint64_t dt_tensor_checksum(dt_tensor *x)
     int64_t sum = 0;
     if (whole) {
         summing s = { dt_spec_dtype(x->spec), dt_dtype_bytes(dt_spec_dtype(x->spec)), NULL, 0 };
-        if (whole->storage && is_first_holder(whole->spec)) {
+        if (whole->storage && dti_part_is_first(whole->spec, whole->spec->mesh->rank)) {
             s.part = whole->storage->bytes;
             dti_part_runs(whole->spec, whole->spec->mesh->rank, sum_run, &s);
         }

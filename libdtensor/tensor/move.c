@@ -374,6 +374,11 @@ static dt_tensor *pin(dt_tensor *x, const dt_spec *spec, uint32_t named, dt_tens
     return found ? same(found) : NULL;
 }
 
+dt_tensor *dti_tensor_pin(dt_tensor *x, const dt_spec *spec, uint32_t named)
+{
+    return pin(x, spec, named | DTI_PINNED, NULL);
+}
+
 dt_work *dt_redistribute_start(dt_tensor *x, const char *placements)
 {
     x = dti_used(x);

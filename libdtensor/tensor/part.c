@@ -59,6 +59,80 @@ bool dti_part_runs(const dt_spec *spec, int mesh_rank, dti_run_fn fn, void *arg)
     return !lost;
 }
 
+/* ---- runs of a box ----------------------------------------------------------------------------------------------- */
+
+typedef struct box_walk {
+    const dt_box *box;
+    dti_set sets[DT_MAX_DIMS];
+    int64_t box_inner[DT_MAX_DIMS], part_inner[DT_MAX_DIMS]; /* elements of box and part behind one index of a dim */
+    int last;                      /* dims behind this one are the same in box and part                            */
+    dti_run_fn fn;
+    void *arg;
+} box_walk;
+
+static void walk_box(box_walk *w, int dim, int64_t in_box, int64_t in_part)
+{
+    int64_t before = 0, low = w->box->lo[dim], high = w->box->hi[dim];
+    for (int i = 0; i < w->sets[dim].n; i++) {
+        const dti_interval *v = &dti_set_at(&w->sets[dim])[i];
+        int64_t lo = v->lo > low ? v->lo : low, hi = v->hi < high ? v->hi : high;
+        int64_t box_at = in_box + (lo - low) * w->box_inner[dim];
+        int64_t part_at = in_part + (before + lo - v->lo) * w->part_inner[dim];
+        if (dim == w->last && lo < hi)
+            w->fn(&(dti_part_run){ box_at, part_at, (hi - lo) * w->part_inner[dim] }, w->arg);
+        for (int64_t index = lo; dim < w->last && index < hi; index++) {
+            walk_box(w, dim + 1, box_at, part_at);
+            box_at += w->box_inner[dim];
+            part_at += w->part_inner[dim];
+        }
+        before += v->hi - v->lo;
+    }
+}
+
+static bool is_all_of(const dti_set *set, int64_t lo, int64_t hi)
+{
+    return set->n == 1 && dti_set_at(set)->lo == lo && dti_set_at(set)->hi == hi;
+}
+
+bool dti_part_box_runs(const dt_spec *spec, int mesh_rank, const dt_box *box, dti_run_fn fn, void *arg)
+{
+    int n = spec->shape.n;
+    if (dti_part_count(spec, mesh_rank) == 0) return true;
+    if (n == 0) {
+        fn(&(dti_part_run){ 0, 0, 1 }, arg);
+        return true;
+    }
+    box_walk w = { .box = box, .fn = fn, .arg = arg, .last = n - 1 };
+    bool lost = false;
+    int64_t box_inner = 1, part_inner = 1;
+    for (int d = n - 1; d >= 0; d--) {
+        dti_set_init(&w.sets[d]);
+        dti_spec_set(spec, d, mesh_rank, &w.sets[d]);
+        lost |= w.sets[d].lost;
+        w.box_inner[d] = box_inner;
+        w.part_inner[d] = part_inner;
+        box_inner *= box->hi[d] - box->lo[d];
+        part_inner *= dti_set_count(&w.sets[d]);
+    }
+    while (w.last > 0 && is_all_of(&w.sets[w.last], box->lo[w.last], box->hi[w.last])) w.last--;
+    if (!lost) walk_box(&w, 0, 0, 0);
+    for (int d = 0; d < n; d++) dti_set_fini(&w.sets[d]);
+    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "no memory for the part of %s", spec->text);
+    return !lost;
+}
+
+/* ---- what a part has --------------------------------------------------------------------------------------------- */
+
+bool dti_part_is_first(const dt_spec *spec, int mesh_rank)
+{
+    for (int d = spec->mesh->dim_count - 1; d >= 0; d--) {
+        int size = spec->mesh->dims[d].size;
+        if (dti_form_split_by(&spec->form, d) < 0 && mesh_rank % size) return false;
+        mesh_rank /= size;
+    }
+    return true;
+}
+
 int64_t dti_part_count(const dt_spec *spec, int mesh_rank)
 {
     if (mesh_rank < 0) return 0;

@@ -118,6 +118,10 @@ typedef void (*dti_run_fn)(const dti_part_run *run, void *arg);
 
 /* Every run of a mesh rank's part, in order. false: memory ran out, the error is set. */
 bool dti_part_runs(const dt_spec *spec, int mesh_rank, dti_run_fn fn, void *arg);
+/* The runs of what a mesh rank's part and a box, not empty, share, in order; global: counted in the box, row-major. */
+bool dti_part_box_runs(const dt_spec *spec, int mesh_rank, const dt_box *box, dti_run_fn fn, void *arg);
+/* Of the mesh ranks that hold the same, is this the first? */
+bool dti_part_is_first(const dt_spec *spec, int mesh_rank);
 /* How many elements a mesh rank's part has. */
 int64_t dti_part_count(const dt_spec *spec, int mesh_rank);
 /* Does this rank keep the value of a tensor that is made partial? Others hold the identity. */
@@ -135,6 +139,9 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
  * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
 bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
 bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
+/* x on another spec, pinned along the mesh dims named, of its own mesh; recorded as dt_redistribute is. NULL: the
+ * error. Collective. */
+dt_tensor *dti_tensor_pin(dt_tensor *x, const dt_spec *spec, uint32_t named);
 /* A copy of x's value, made elsewhere: it belongs to x from now on. Returns it. */
 dt_tensor *dti_tensor_add_copy(dt_tensor *x, dt_tensor *copy);
 /* The first half of dti_tensors_to, and the second: work that is no scope's, each finished or dropped once. */

@@ -9,8 +9,10 @@
 
 /* map.c: rows that are a dti_map_row. Sums and products in the sum dtype, smooth functions in f64, rounded once. */
 dt_status dti_cpu_map(const dt_call *call);
-/* adamw.c: w, m, v, g; the first three are written. In f64 where one of them is, else in f32. */
+/* optim.c: w, m, v, g; w, g, and w, v, g by a dti_sgd. All but g are written. In f64 where one is, else in f32. */
 dt_status dti_cpu_adamw(const dt_call *call);
+dt_status dti_cpu_sgd(const dt_call *call);
+dt_status dti_cpu_momentum(const dt_call *call);
 /* The operand in the result's dtype. */
 dt_status dti_cpu_cast(const dt_call *call);
 /* reduce.c: over the dims of a dti_over; a mean is the sum over the count of the whole tensor. */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is called again takes nothing from the heap, and its context does not grow: calls of ops that are remembered,
- * the tape and backward, redistributions. A handle that has ended is poisoned. */
+ * the tape and backward, redistributions, steps of an optimiser. A handle that has ended is poisoned. */
+#include <sys/resource.h>
+
 #include <dtensor/dtensor.h>
 
 #include "core/context.h"
 #include "core/poison.h"
 #include "heap.h"
+#include "launch.h"
 #include "nn/module.h"
-#include "suite.h"
 
 enum { WARM = 100, TIMES = 100 };      /* warm: longer than objects rest where they are poisoned                    */
 
@@ -258,6 +260,86 @@ static void what_is_called_again_takes_nothing_from_the_heap(void)
     }
 }
 
+/* ---- steps of an optimiser --------------------------------------------------------------------------------------- */
+
+/* A weight that waits to be summed, and one of which states and copies lie in pieces, in bf16: the step moves, rounds
+ * and gathers. */
+static void two_init(dt_module *self, const void *params)
+{
+    (void)params;
+    dt_module_param(self, "a", DT_SHAPE(13, 40), NULL);
+    dt_tensor *b = dt_module_param(self, "b", DT_SHAPE(13, 4000), &(dt_param_params){ .dtype = DT_BF16 });
+    dti_param_of(b)->state = dt_spec_replace(dt_tensor_spec(b), "tp:S(0)");
+}
+
+static dt_tensor *two_forward(dt_module *self, dt_tensor *const *in)
+{
+    (void)self;
+    return in[0];
+}
+
+static const dt_module_type two = { .name = "two", .init = two_init, .forward = two_forward };
+
+static void add_gradient(dt_tensor *w)
+{
+    const dt_spec *spec = dt_tensor_spec(w);
+    dt_backward(dt_mul_scalar(w, 1), dt_full(dt_spec_replace(spec, "tp:P"), 0.5));
+}
+
+static void take_steps(dt_module *module, dt_optim *optim, int times)
+{
+    dt_context *ctx = dt_module_context(module);
+    dt_tensor *w[2];
+    for (int i = 0; i < times; i++) {
+        int scope = dt_scope_push(ctx, 0);
+        dt_module_params(module, NULL, w, DT_COUNT(w));
+        for (int k = 0; k < DT_COUNT(w); k++) add_gradient(w[k]);
+        dt_clip_grad_norm(module, 1);
+        dt_optim_step(optim, 1e-3);
+        dt_module_zero_grad(module);
+        dt_scope_pop(ctx, scope, NULL);
+    }
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+/* Pages are the process's: counted where one rank is all of it. */
+static dt_status count_steps(dt_context *ctx, void *arg)
+{
+    dt_optim *(*const *make)(dt_module *root) = arg;
+    dt_module *module = dt_module_create(dt_mesh_create(ctx, "tp"), &two, NULL);
+    dt_module_materialize(module, 1);
+    dt_optim *optim = (*make)(module);
+    take_steps(module, optim, WARM);
+    long calls = heap_calls(), pages = faults();
+    size_t before = ctx->arena.total;
+    take_steps(module, optim, TIMES);
+    pages = faults() - pages;
+    calls = heap_calls() - calls;
+    expect(dt_context_status(ctx) == DT_OK && dt_optim_steps(optim) == WARM + TIMES, "%s", dt_context_error(ctx));
+    expect(calls == 0, "%ld calls of the heap in %d steps", calls, TIMES);
+    expect(ctx->arena.total == before, "the context holds %zu bytes, %zu before", ctx->arena.total, before);
+    expect(!heap_counts() || dt_rank_count(ctx) > 1 || pages == 0, "%ld page faults in %d steps", pages, TIMES);
+    return dt_context_status(ctx);
+}
+
+static dt_optim *new_adamw(dt_module *root) { return dt_optim_adamw(root, &(dt_adamw_params){ .no_decay = "b" }); }
+static dt_optim *new_sgd(dt_module *root) { return dt_optim_sgd(root, &(dt_sgd_params){ .momentum = 0.9 }); }
+
+static void a_step_takes_nothing_from_the_heap(void)
+{
+    static dt_optim *(*const makers[])(dt_module *root) = { new_adamw, new_sgd };
+    for (int i = 0; i < DT_COUNT(makers); i++) {
+        launch(1, count_steps, &makers[i]);
+        launch(2, count_steps, &makers[i]);
+    }
+}
+
 /* ---- stale handles ----------------------------------------------------------------------------------------------- */
 
 #ifdef DTI_POISONS
@@ -283,6 +365,7 @@ static void a_handle_that_has_ended_is_poisoned(void)
 static const test_row rows[] = {
     { "the_heap_is_counted", the_heap_is_counted },
     { "what_is_called_again_takes_nothing_from_the_heap", what_is_called_again_takes_nothing_from_the_heap },
+    { "a_step_takes_nothing_from_the_heap", a_step_takes_nothing_from_the_heap },
     { "a_handle_that_has_ended_is_poisoned", a_handle_that_has_ended_is_poisoned },
 };
 

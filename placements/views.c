@@ -2,7 +2,7 @@
  *
  * Common refinements of views. A piece is an axis between two cuts that follow each other; a mesh dim is a list of
  * pieces, and two views that are refined by the same cuts have the same pieces. */
-#include "ops/meshes.h"
+#include "placements/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "mesh/draft.h"
 
-enum { MAX_CUTS = 2 * DTI_MAX_AXES * (DT_MAX_OPERANDS + 1), MAX_NAME = 64 };
+enum { MAX_CUTS = 2 * DTI_MAX_AXES * (DTI_MAX_VIEWS + 1), MAX_NAME = 64 };
 
 typedef struct cuts { int n, at[MAX_CUTS]; } cuts;     /* ranks apart, largest first                               */
 
@@ -139,10 +139,10 @@ bool dti_spec_on(const dt_spec *spec, dt_mesh *mesh, const dt_spec **out)
 
 typedef struct joining {               /* large, so made once                                                      */
     int n;                             /* meshes: the first is the first operand's                                 */
-    dt_mesh *mesh[DT_MAX_OPERANDS];
-    bool refined[DT_MAX_OPERANDS];     /* it has a refinement with those before it                                 */
+    dt_mesh *mesh[DTI_MAX_VIEWS];
+    bool refined[DTI_MAX_VIEWS];     /* it has a refinement with those before it                                 */
     cuts cuts;
-    pieces pieces[DT_MAX_OPERANDS];
+    pieces pieces[DTI_MAX_VIEWS];
 } joining;
 
 static void add_view(joining *j, dt_mesh *mesh)
@@ -224,22 +224,22 @@ static const dt_spec *whole_on(const dt_spec *spec, dt_mesh *mesh)
     return dt_spec_create(mesh, dt_spec_dtype(spec), spec->shape, NULL);
 }
 
-static bool check_ranks(dt_context *ctx, const dt_op *op, const dt_spec *first, const dt_spec *spec)
+static bool check_ranks(dt_context *ctx, const char *who, const dt_spec *first, const dt_spec *spec)
 {
     if (dti_layout_same_ranks(first->layout, spec->layout)) return true;
     dti_fail(ctx, DT_ERR_PLACEMENT, "%s: %s lies on mesh %s and %s on %s, over other ranks; expected operands over the "
-             "same ranks: see dt_redistribute_to", op->head, first->text, first->mesh->text, spec->text,
+             "same ranks: see dt_redistribute_to", who, first->text, first->mesh->text, spec->text,
              spec->mesh->text);
     return false;
 }
 
-static bool find_views(joining *j, dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n)
+static bool find_views(joining *j, dt_context *ctx, const char *who, const dt_spec *const *in, int n)
 {
     const dt_spec *first = NULL;
     for (int i = 0; i < n; i++) {
         if (!in[i]) continue;
         if (!first) first = in[i];
-        if (!check_ranks(ctx, op, first, in[i])) return false;
+        if (!check_ranks(ctx, who, first, in[i])) return false;
         add_view(j, in[i]->mesh);
     }
     return true;
@@ -258,7 +258,7 @@ static bool place_all(const joining *j, const dt_spec *const *in, int n, const d
     return true;
 }
 
-bool dti_meshes_join(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n, const dt_spec **on)
+bool dti_meshes_join(dt_context *ctx, const char *who, const dt_spec *const *in, int n, const dt_spec **on)
 {
     const dt_mesh *mesh = NULL;
     bool one = true;
@@ -269,8 +269,8 @@ bool dti_meshes_join(dt_context *ctx, const dt_op *op, const dt_spec *const *in,
     }
     if (one) return true;
     joining *j = calloc(1, sizeof *j);
-    if (!j) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory for its meshes", op->head), false;
-    bool joined = find_views(j, ctx, op, in, n);
+    if (!j) return dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory for its meshes", who), false;
+    bool joined = find_views(j, ctx, who, in, n);
     if (joined) {
         refine_views(j);
         joined = place_all(j, in, n, on);

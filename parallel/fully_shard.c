@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Groups of parameters that are stored in pieces. What follows of that is derived (param.c), gathered by uses
+ * (autograd/use.h) and stepped by optimisers; here groups are told apart, no more. */
+#include <dtensor/parallel.h>
+
+#include <string.h>
+
+#include "mesh/mesh.h"
+#include "parallel/param.h"
+
+static bool is_below(const dt_module *module, const dt_module *root)
+{
+    while (module && module != root) module = module->parent;
+    return module != NULL;
+}
+
+static bool join(dti_param *param, dt_module *group)
+{
+    dt_context *ctx = group->ctx;
+    if (param->group && param->group != group && is_below(param->group, group)) return true;
+    if (param->made) return dti_fail(ctx, DT_ERR_STATE, "dt_fully_shard: %s has values", param->name), false;
+    if (param->by_hand)
+        return dti_fail(ctx, DT_ERR_STATE, "dt_fully_shard: dt_place has said how %s is used", param->name), false;
+    param->group = group;
+    return dti_param_derive(param);
+}
+
+static bool make_group(dt_module *module, const char *dim, const dt_fully_shard_params *p)
+{
+    if (module->shard.dim) return dti_fail(module->ctx, DT_ERR_STATE, "dt_fully_shard: it is a group"), false;
+    int m = dti_mesh_dim_index(module->mesh, (dti_word){ dim, (int)strlen(dim) });
+    module->shard = (dti_shard){ module->mesh->dims[m].name, p->compute, p->zero };
+    module->use_params = (dti_use_params){ .reduce = p->reduce, .keep = p->keep_gathered,
+                                           .prefetch = p->prefetch ? p->prefetch : 1 };
+    for (dt_module *at = module; at; at = dti_module_next(module, at))
+        for (dti_param *param = at->params; param; param = param->next)
+            if (!join(param, module)) return false;
+    return true;
+}
+
+static bool is_float(dt_dtype dtype) { return (unsigned)dtype <= DT_F16; }
+
+static bool check(dt_module *root, const char *pattern, const char *dim, const dt_fully_shard_params *p)
+{
+    if (!dim)
+        return dti_fail(root->ctx, DT_ERR_ARG, "dt_fully_shard: no dim of mesh %s", dt_mesh_text(root->mesh)), false;
+    if (dti_mesh_dim_index(root->mesh, (dti_word){ dim, (int)strlen(dim) }) < 0) return false;
+    if (p->zero < 0 || p->zero > 3)
+        return dti_fail(root->ctx, DT_ERR_ARG, "dt_fully_shard: expected zero 0 to 3, got %d", p->zero), false;
+    if (p->prefetch < -1)
+        return dti_fail(root->ctx, DT_ERR_ARG, "dt_fully_shard: expected prefetch from -1 on, got %d", p->prefetch),
+               false;
+    if (!is_float(p->compute) || !is_float(p->reduce))
+        return dti_fail(root->ctx, DT_ERR_DTYPE, "dt_fully_shard: compute and reduce are dtypes of floats"), false;
+    return dti_pattern_ok(root, "dt_fully_shard", pattern);
+}
+
+dt_status dt_fully_shard(dt_module *root, const char *pattern, const char *dim, const dt_fully_shard_params *params)
+{
+    static const dt_fully_shard_params none = { 0 };
+    const dt_fully_shard_params *p = params ? params : &none;
+    int n = 0;
+    if (!root) return DT_ERR_ARG;
+    dt_context *ctx = root->ctx;
+    if (dti_failed(ctx) || !check(root, pattern, dim, p)) return ctx->status;
+    for (dt_module *at = root; at; at = dti_module_next(root, at)) {
+        const char *path = dti_path_below(root, dt_module_path(at)), *outside = ctx->inside;
+        if (!path || !dti_path_matches(path, pattern)) continue;
+        ctx->inside = dti_module_name(at);
+        bool made = make_group(at, dim, p);
+        ctx->inside = outside;
+        if (!made) return ctx->status;
+        n++;
+    }
+    if (n == 0)
+        dti_fail(ctx, DT_ERR_ARG, "dt_fully_shard: nothing in %s matches \"%s\"", dti_module_name(root), pattern);
+    return ctx->status;
+}
