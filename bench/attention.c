@@ -41,12 +41,12 @@ static void keep(double *best, double since)
 }
 
 /* The products of one head: by the reference, and by the library where there is one. */
-static void multiply(const shape *z, dt_dtype dtype, void *const data[4], timing *best)
+static void multiply(dt_context *ctx, const shape *z, dt_dtype dtype, void *const data[4], timing *best)
 {
     dti_product first = { .dtype = dtype, .m = z->s, .n = z->s, .k = z->d, .a = data[0], .b = data[1],
-                          .transposed = true, .c = data[2], .ranks = INT32_MAX };
+                          .transposed = true, .c = data[2], .ranks = INT32_MAX, .ctx = ctx };
     dti_product second = { .dtype = dtype, .m = z->s, .n = z->d, .k = z->s, .a = data[2], .b = data[1], .c = data[3],
-                           .ranks = INT32_MAX };
+                           .ranks = INT32_MAX, .ctx = ctx };
     double since = now_ns();
     dti_product_run(&first);
     dti_product_run(&second);
@@ -78,7 +78,7 @@ static bool measure(dt_context *ctx, const shape *z, int rounds, timing *best)
     void *data[4];
     for (int i = 0; i < 4; i++) data[i] = calloc((size_t)sizes[i], dt_dtype_bytes(dtype));
     for (int round = 0; round < rounds && dt_context_status(ctx) == DT_OK; round++) {
-        multiply(z, dtype, data, best);
+        multiply(ctx, z, dtype, data, best);
         attend(ctx, q, k, z->causal, best);
     }
     for (int i = 0; i < 4; i++) free(data[i]);

@@ -127,6 +127,16 @@ static bool give_results(dti_dispatch *d)
     return true;
 }
 
+/* A new dim of size 1 may be asked for in pieces: then this rank has all there is, or nothing. */
+static bool may_share(dt_context *ctx, const dti_dispatch *d)
+{
+    int64_t bytes = d->result[0]->local_bytes;
+    if (!d->op->shares || bytes == 0 || bytes == d->used[0]->local_bytes) return true;
+    dti_fail(ctx, DT_ERR_SHAPE, "%s: shares its operand %s, and makes %s of it", dti_rule_op(d->rule),
+             d->used[0]->text, d->result[0]->text);
+    return false;
+}
+
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
@@ -174,7 +184,8 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    if (give_results(d) && dti_write_fits(ctx, d) && set_pulls(ctx, d, &w->asking.derived.map)) return d;
+    if (give_results(d) && may_share(ctx, d) && dti_write_fits(ctx, d) && set_pulls(ctx, d, &w->asking.derived.map))
+        return d;
     dti_dispatch_release(d);
     return NULL;
 }
@@ -420,6 +431,9 @@ static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes
 {
     double fill;
     if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
+    if (d->op->shares && d->result[0]->local_bytes == x[0]->spec->local_bytes)
+        return y[0] = x[0]->storage ? dti_storage_retain(x[0]->storage) : NULL, true;
+    if (d->op->shares) return dti_part_new(d->result[0], &y[0]);
     if (!read_fill(ctx, d, attributes, &fill)) return false;
     if (d->pull[0]) return pull(d, fill, x, y);
     for (int r = 0; r < d->op->writes; r++) y[r] = x[r]->storage ? dti_storage_retain(x[r]->storage) : NULL;
@@ -450,7 +464,7 @@ static bool check_call(dt_context *ctx, const dt_op *op, int n, dt_tensor *const
 
 static bool check_operands(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n)
 {
-    if (!op->kernel && !ctx->dry)
+    if (!op->kernel && !op->shares && !ctx->dry)
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no kernel", op->head), false;
     for (int i = 0; i < n; i++)
         if (in[i] && in[i]->ctx != ctx)

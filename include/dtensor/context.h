@@ -137,7 +137,7 @@ typedef struct dt_counters {       /* since the context began; subtract two to m
     int64_t calls[DT_COMM_KIND_COUNT];
     int64_t bytes[DT_COMM_KIND_COUNT]; /* received by this rank                                                    */
     int64_t implied;               /* calls that move bytes and nobody wrote, statistics of a decomposition too    */
-    int64_t memory, memory_peak;   /* bytes of tensors now, at most; of the context, whatever the dim              */
+    int64_t memory, memory_peak;   /* bytes of tensors now, at most, with what kernels need; of the whole context  */
 } dt_counters;
 
 DT_END_DECLS

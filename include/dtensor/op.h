@@ -164,6 +164,7 @@ struct dt_op {
     dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
     int writes;                    /* the first so many results are the first operands, written in place           */
+    bool shares;                   /* no kernel: a rank's part of the result is that of the operand, as it lies    */
 };
 
 /* The op's first result: a new tensor, or, of a row that writes, the operand. Absent operands are NULL. Operands are

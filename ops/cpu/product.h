@@ -5,7 +5,7 @@
 #ifndef DTI_OPS_CPU_PRODUCT_H
 #define DTI_OPS_CPU_PRODUCT_H
 
-#include <dtensor/types.h>
+#include <dtensor/context.h>
 
 typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j] + add[i][j]; all of one dtype    */
     dt_dtype dtype;
@@ -16,6 +16,7 @@ typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j
     int64_t add_row, add_column;       /* its steps, in elements                                                   */
     void *c;                           /* row-major                                                                */
     int ranks;                         /* of the run: a library's threads are shared among them                    */
+    dt_context *ctx;                   /* whose room it takes                                                      */
 } dti_product;
 
 /* The reference. false: no memory. */
