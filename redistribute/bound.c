@@ -137,7 +137,7 @@ static int64_t grouped_mean(const bounding *bound, int n)
 static void without_sums(const bounding *bound, const dti_moves *planned, int64_t *total, int64_t *busiest)
 {
     bool one = bound->plan->step_count == 1;
-    dti_moves moves = one ? *planned : dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1);
+    dti_moves moves = one ? *planned : dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1, NULL);
     *total = moves.total;
     *busiest = moves.received;
 }

@@ -5,6 +5,7 @@
 #include "redistribute/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "placements/cut.h"
 
@@ -170,7 +171,7 @@ typedef struct counting {
     dti_ranks ranks;               /* to look at                                                                   */
     dti_memo **memos;
     place_view *views;             /* per step and level; NULL: not needed, not possible, or memory ran out        */
-    dti_moves moves;
+    dti_moves moves, *stages;      /* stages: NULL where they are not asked for                                    */
 } counting;
 
 static void count_step(const counting *c, int s, int rank, int64_t *link)
@@ -189,16 +190,28 @@ static void count_step(const counting *c, int s, int rank, int64_t *link)
     }
 }
 
-static void count_rank(counting *c)
+static void add_rank(const counting *c, const int64_t *link, dti_moves *moves)
 {
-    int64_t link[DT_MAX_LINKS] = { 0 }, bytes = 0;
-    for (int s = 0; s < c->n; s++) count_step(c, s, c->ranks.rank, link);
+    int64_t bytes = 0;
     for (int l = 0; l <= c->levels; l++) {
         bytes += link[l];
-        c->moves.link[l] = later(c->moves.link[l], link[l]);
+        moves->link[l] = later(moves->link[l], link[l]);
     }
-    c->moves.received = later(c->moves.received, bytes);
-    c->moves.total += bytes * c->ranks.times;
+    moves->received = later(moves->received, bytes);
+    moves->total += bytes * c->ranks.times;
+}
+
+static void count_rank(counting *c)
+{
+    int64_t all[DT_MAX_LINKS] = { 0 };
+    for (int s = 0, n; s < c->n; s += n) {
+        int64_t link[DT_MAX_LINKS] = { 0 };
+        for (n = 0; s + n < c->n && c->steps[s + n].stage == c->steps[s].stage; n++)
+            count_step(c, s + n, c->ranks.rank, link);
+        for (int l = 0; l <= c->levels; l++) all[l] += link[l];
+        if (c->stages) add_rank(c, link, &c->stages[s]);
+    }
+    add_rank(c, all, &c->moves);
 }
 
 /* Over which links a rank receives depends on where it stands, unless places and axes align. */
@@ -220,10 +233,13 @@ static void counting_fini(counting *c)
     free(c->views);
 }
 
-dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n)
+dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n,
+                          dti_moves *stages)
 {
-    counting c = { .frame = frame, .topology = topology, .steps = steps, .n = n, .levels = topology->level_count - 1 };
+    counting c = { .frame = frame, .topology = topology, .steps = steps, .n = n, .levels = topology->level_count - 1,
+                   .stages = stages };
     if (n == 0) return c.moves;
+    if (stages) memset(stages, 0, (size_t)n * sizeof *stages);
     counting_init(&c);
     while (dti_ranks_next(&c.ranks)) count_rank(&c);
     counting_fini(&c);

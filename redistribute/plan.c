@@ -321,28 +321,26 @@ int dti_stage_steps(const dt_plan *plan, int first)
     return n;
 }
 
-dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
+bool dti_plan_stage_room(dt_plan *plan)
 {
-    if (!plan->measured) plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
-    plan->measured = true;
-    return plan->moves;
+    if (plan->step_count == 0 || dti_stage_steps(plan, 0) == plan->step_count) return true;
+    plan->stages = dti_context_take(plan->target->mesh->ctx, (size_t)plan->step_count * sizeof *plan->stages);
+    return plan->stages != NULL;
 }
 
-static dti_moves *measure_stages(const dt_plan *plan, const dti_frame *frame)
+dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
 {
-    dti_moves *stages = dti_context_take(plan->target->mesh->ctx, (size_t)plan->step_count * sizeof *stages);
-    for (int i = 0, n; stages && i < plan->step_count; i += n) {
-        n = dti_stage_steps(plan, i);
-        stages[i] = dti_route_moves(frame, plan->topology, &plan->steps[i], n);
+    if (!plan->measured && dti_plan_stage_room(plan)) {
+        plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count, plan->stages);
+        plan->measured = true;
     }
-    return stages;
+    return plan->moves;
 }
 
 dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first)
 {
-    if (dti_stage_steps(plan, first) == plan->step_count) return dti_plan_measure(plan, frame);
-    if (!plan->stages) plan->stages = measure_stages(plan, frame);
-    return plan->stages ? plan->stages[first] : (dti_moves){ 0 };
+    dti_moves all = dti_plan_measure(plan, frame);
+    return plan->stages ? plan->stages[first] : all;
 }
 
 static double time_us(dt_plan *plan, const dti_frame *frame)

@@ -69,7 +69,7 @@ struct dt_plan {
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
     bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
     dti_moves moves;
-    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted yet             */
+    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted, or but one     */
     double time_us;
     dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
@@ -139,7 +139,9 @@ bool dti_step_moves(const dti_frame *frame, const dti_step *step);
 bool dti_step_holds(const dti_frame *frame, const dti_step *step);
 /* The most messages that a rank can get: one from each class of ranks that hold alike. */
 int64_t dti_step_messages(const dti_step *step);
-dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
+/* stages: what each stage moves, at its first step; or NULL. */
+dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n,
+                          dti_moves *stages);
 
 /* Does what is asked of a rank and its copies divide evenly among them? */
 bool dti_step_sends_evenly(const dti_frame *frame, const dti_step *step, int rank);
@@ -187,6 +189,8 @@ typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti
 bool dti_plan_moves(dt_plan *plan);
 /* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
 dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
+/* Room for what stages move, where they are several. false: memory ran out. */
+bool dti_plan_stage_room(dt_plan *plan);
 dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first);
 double dti_plan_time_us(dt_plan *plan);
 
