@@ -262,6 +262,66 @@ static bool counts(const dti_holding *holding, int at, int last)
     return at < last;
 }
 
+/* ---- intervals: where each combination of digits leaves one, as cuts of one factor and shares of its pieces do --- */
+
+enum { FEW_COMBINATIONS = 32 };        /* far more are a set, which need not go through them one by one            */
+
+static bool leaves_intervals(const chain *c, int first)
+{
+    int64_t count = 1;
+    for (int i = first; i < c->last && count <= FEW_COMBINATIONS; i++) {
+        const dti_carve *carve = &c->holding->carves[i];
+        if (carve->size && carve->size * carve->inner != c->n) return false;
+        count *= combinations(c->holding, carve);
+    }
+    return count <= FEW_COMBINATIONS;
+}
+
+/* What a carve leaves of [lo, hi) of the piece, or the part, of a number. */
+static dti_interval carved(const dti_carve *carve, int64_t piece, int64_t end, dti_interval of)
+{
+    if (carve->size == 0) {
+        int64_t count = of.hi - of.lo;
+        return (dti_interval){ of.lo + dti_cut(count, carve->pieces, piece), of.lo + dti_cut(count, carve->pieces, end) };
+    }
+    int64_t lo = dti_cut(carve->size, carve->pieces, piece) * carve->inner;
+    int64_t hi = dti_cut(carve->size, carve->pieces, end) * carve->inner;
+    return (dti_interval){ lo > of.lo ? lo : of.lo, hi < of.hi ? hi : of.hi };
+}
+
+/* Digit number d of a carve and those behind it: `piece` is what those before it say. */
+static void each_piece(const chain *c, int at, int d, int64_t piece, dti_interval of);
+
+static void carve_interval(const chain *c, int at, dti_interval of)
+{
+    while (at < c->last && !restricts(c->holding, at, c->last)) at++;
+    if (of.lo >= of.hi) return;
+    if (at == c->last) {
+        dti_set_append(c->out, of.lo, of.hi);
+        return;
+    }
+    const dti_carve *carve = &c->holding->carves[at];
+    if (carve->count == 0) carve_interval(c, at + 1, carved(carve, carve->lo, carve->hi, of));
+    else each_piece(c, at, 0, 0, of);
+}
+
+static void each_piece(const chain *c, int at, int d, int64_t piece, dti_interval of)
+{
+    const dti_carve *carve = &c->holding->carves[at];
+    if (d == carve->count) {
+        carve_interval(c, at + 1, carved(carve, piece, piece + 1, of));
+        return;
+    }
+    const dti_digit *digit = &c->holding->digits[carve->first + d];
+    int own = digit->mode == DTI_OPEN ? 0 : dti_digit_of(c->holding, carve->first + d, c->rank);
+    if (digit->mode == DTI_CLOSED) {
+        each_piece(c, at, d + 1, piece * digit->size + own, of);
+        return;
+    }
+    for (int v = 0; v < digit->size; v++)
+        if (digit->mode == DTI_OPEN || v != own) each_piece(c, at, d + 1, piece * digit->size + v, of);
+}
+
 /* All pieces of a factor that the rank has, as one set. */
 static void factor_pieces(const chain *c, const dti_carve *carve, dti_set *out)
 {
@@ -329,12 +389,17 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
         factor_piece(carve, n, piece_of(holding, carve, rank, 0), set);
         return;
     }
-    dti_set whole;
-    dti_set_init(&whole);
-    dti_set_append(&whole, 0, n);
-    carve_on(&(chain){ holding, last, rank, n, set }, first, &whole);
+    chain c = { holding, last, rank, n, set };
+    if (leaves_intervals(&c, first)) {
+        carve_interval(&c, first, (dti_interval){ 0, n });
+    } else {
+        dti_set whole;
+        dti_set_init(&whole);
+        dti_set_append(&whole, 0, n);
+        carve_on(&c, first, &whole);
+        dti_set_fini(&whole);
+    }
     dti_set_sort(set);
-    dti_set_fini(&whole);
 }
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
