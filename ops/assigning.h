@@ -38,6 +38,7 @@ typedef struct dti_assigning {
     dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
+    bool maps, breaks;                 /* any letter goes through an index map, may be broken up                   */
     dti_price prices[DT_MAX_LINKS];
     int chosen[DT_MAX_MESH_DIMS];      /* the assignment at hand                                                   */
     int best_count;                    /* the best so far, cheapest first                                          */
@@ -78,8 +79,9 @@ int dti_bound_factor_of(const dti_bound *bound, const dti_bound_dims *dims, int 
 int dti_assigning_mapped(const dti_assigning *s, const dti_bound_dims *dims, int d);
 /* Write how operand i is given along each mesh dim. */
 void dti_assigning_place(dti_assigning *s, int i);
-/* The price of the assignment at hand. */
-dti_assignment dti_assigning_price(const dti_assigning *s);
+/* The price of the assignment at hand. false: it is dearer than a bar, and not told to the end; without one (NULL) all
+ * is told. */
+bool dti_assigning_price(const dti_assigning *s, const dti_assignment *bar, dti_assignment *price);
 /* Is each letter of the assignment at hand split either as a whole or by its factors? *whole: those that are, bit l. */
 bool dti_assigning_agrees(const dti_assigning *s, uint64_t *whole);
 /* Write answer i by the best assignment of this number. false: memory ran out. */

@@ -97,6 +97,15 @@ static bool count_touched(dti_assigning *s)
     return fits;
 }
 
+static void find_kinds_of_price(dti_assigning *s)
+{
+    s->maps = s->breaks = false;
+    for (int l = 0; l < s->rule->letter_count; l++) {
+        s->maps |= s->out->bound.letter[l].map >= 0;
+        s->breaks |= (s->rule->letter[l].flags & DTI_LETTER_WHOLE) != 0;
+    }
+}
+
 static bool is_integer(const dt_spec *spec) { return spec->form.dtype >= DT_I64; }
 
 /* ---- strategies -------------------------------------------------------------------------------------------------- */
@@ -252,8 +261,9 @@ static bool is_better(const dti_assignment *a, const dti_assignment *b)
 static void consider(dti_assigning *s)
 {
     uint64_t whole;
-    dti_assignment a = dti_assigning_price(s);
+    dti_assignment a;
     int at = s->best_count;
+    if (!dti_assigning_price(s, at == s->wanted ? &s->best[at - 1] : NULL, &a)) return;
     while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
     if (at == s->wanted || !dti_assigning_agrees(s, &whole) || !partials_agree(s)) return;
     if (s->best_count < s->wanted) s->best_count++;
@@ -344,6 +354,7 @@ static bool search_all(dti_assigning *s)
     for (int i = 0; i < s->rule->operand_count; i++)
         if (dti_assigning_has(s, i)) dti_assigning_place(s, i);
     if (!price_dims(s) || !count_touched(s)) return false;
+    find_kinds_of_price(s);
     for (int m = 0; m < s->mesh->dim_count; m++) {
         find_candidates(s, m);
         if (s->dim[m].count == 0) return refuse_written(s, m);

@@ -105,26 +105,35 @@ static void add_move(const dti_assigning *s, int64_t bytes, int slowest, int64_t
     if (bytes) a->ns += dti_price_step(s->prices, s->levels, moved, messages);
 }
 
-dti_assignment dti_assigning_price(const dti_assigning *s)
+static bool is_dearer(const dti_assignment *a, const dti_assignment *bar)
 {
-    dti_assignment a = { .ns = work_ns(s) };
-    memcpy(a.chosen, s->chosen, sizeof a.chosen);
+    return bar && (a->wasteful != bar->wasteful ? a->wasteful > bar->wasteful : a->ns > bar->ns);
+}
+
+bool dti_assigning_price(const dti_assigning *s, const dti_assignment *bar, dti_assignment *a)
+{
+    a->wasteful = 0;
     for (int m = 0; m < s->mesh->dim_count; m++)
-        a.wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
-    for (int i = 0; i < s->rule->operand_count; i++) {
+        a->wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
+    a->ns = work_ns(s);
+    a->bytes = 0;
+    for (int i = 0; i < s->rule->operand_count && !is_dearer(a, bar); i++) {
         int slowest = s->levels - 1;
         int64_t messages = 0;
         if (!dti_assigning_has(s, i)) continue;
         int64_t bytes = operand_bytes(s, i, &slowest, &messages);
-        add_move(s, bytes, slowest, messages, &a);
+        add_move(s, bytes, slowest, messages, a);
     }
-    for (int r = 0; r < s->rule->result_count; r++) {
+    for (int r = 0; r < s->rule->result_count && s->maps && !is_dearer(a, bar); r++) {
         int slowest = s->levels - 1;
         int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
-        add_move(s, bytes, slowest, messages, &a);
+        add_move(s, bytes, slowest, messages, a);
     }
-    int slowest = s->levels - 1;
-    int64_t messages, bytes = statistics_bytes(s, &slowest, &messages);
-    add_move(s, bytes, slowest, messages, &a);
-    return a;
+    if (s->breaks && !is_dearer(a, bar)) {
+        int slowest = s->levels - 1;
+        int64_t messages, bytes = statistics_bytes(s, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, a);
+    }
+    memcpy(a->chosen, s->chosen, sizeof a->chosen);
+    return !is_dearer(a, bar);
 }
