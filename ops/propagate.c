@@ -459,9 +459,9 @@ static bool search_bound(dti_assigning *s)
 
 bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)
 {
-    dti_assigning *s = malloc(sizeof *s);
+    dti_assigning *s = dti_context_borrow(ctx, sizeof *s); /* large: from the heap it would be new pages each time   */
     out->mesh = NULL;
-    if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to propagate placements"), false;
+    if (!s) return false;
     memset(s, 0, offsetof(dti_assigning, dim));
     s->ctx = ctx;
     s->ask = ask;
@@ -469,6 +469,6 @@ bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagat
     s->out = out;
     s->wanted = wanted;
     bool found = find_mesh(s) && bind(s, NULL) && check_written(s) && search_bound(s);
-    free(s);
+    dti_context_give(ctx, s, sizeof *s);
     return found;
 }

@@ -264,62 +264,81 @@ static bool counts(const dti_holding *holding, int at, int last)
 
 /* ---- intervals: where each combination of digits leaves one, as cuts of one factor and shares of its pieces do --- */
 
-enum { FEW_COMBINATIONS = 32 };        /* far more are a set, which need not go through them one by one            */
+enum { FEW_PIECES = 16, FEW_CUTS = 6 }; /* far more are a set, which need not go through them one by one             */
 
-static bool leaves_intervals(const chain *c, int first)
+/* Of one carve: which pieces the rank has, those that touch as one where nothing is counted within them. */
+typedef struct cut { const dti_carve *carve; int n; struct { int64_t first, end; } pieces[FEW_PIECES]; } cut;
+
+/* The next digit inside each piece so far. false: too many. */
+static bool cut_inside(const dti_holding *holding, int index, int rank, cut *of)
 {
-    int64_t count = 1;
-    for (int i = first; i < c->last && count <= FEW_COMBINATIONS; i++) {
-        const dti_carve *carve = &c->holding->carves[i];
-        if (carve->size && carve->size * carve->inner != c->n) return false;
-        count *= combinations(c->holding, carve);
+    const dti_digit *digit = &holding->digits[index];
+    int count = values(digit), n = of->n;
+    if (n * count > FEW_PIECES) return false;
+    for (int i = n * count - 1; i >= 0; i--) {
+        int64_t piece = of->pieces[i / count].first * digit->size + value(holding, index, rank, i % count);
+        of->pieces[i].first = piece;
+        of->pieces[i].end = piece + 1;
     }
-    return count <= FEW_COMBINATIONS;
+    of->n = n * count;
+    return true;
 }
 
-/* What a carve leaves of [lo, hi) of the piece, or the part, of a number. */
-static dti_interval carved(const dti_carve *carve, int64_t piece, int64_t end, dti_interval of)
+static void join_pieces(cut *of)
 {
-    if (carve->size == 0) {
-        int64_t count = of.hi - of.lo;
-        return (dti_interval){ of.lo + dti_cut(count, carve->pieces, piece), of.lo + dti_cut(count, carve->pieces, end) };
+    int n = 0;
+    for (int i = 0; i < of->n; i++) {
+        if (n && of->pieces[n - 1].end == of->pieces[i].first) of->pieces[n - 1].end = of->pieces[i].end;
+        else of->pieces[n++] = of->pieces[i];
     }
-    int64_t lo = dti_cut(carve->size, carve->pieces, piece) * carve->inner;
-    int64_t hi = dti_cut(carve->size, carve->pieces, end) * carve->inner;
-    return (dti_interval){ lo > of.lo ? lo : of.lo, hi < of.hi ? hi : of.hi };
+    of->n = n;
 }
 
-/* Digit number d of a carve and those behind it: `piece` is what those before it say. */
-static void each_piece(const chain *c, int at, int d, int64_t piece, dti_interval of);
-
-static void carve_interval(const chain *c, int at, dti_interval of)
-{
-    while (at < c->last && !restricts(c->holding, at, c->last)) at++;
-    if (of.lo >= of.hi) return;
-    if (at == c->last) {
-        dti_set_append(c->out, of.lo, of.hi);
-        return;
-    }
-    const dti_carve *carve = &c->holding->carves[at];
-    if (carve->count == 0) carve_interval(c, at + 1, carved(carve, carve->lo, carve->hi, of));
-    else each_piece(c, at, 0, 0, of);
-}
-
-static void each_piece(const chain *c, int at, int d, int64_t piece, dti_interval of)
+static bool find_pieces(const chain *c, int at, cut *of)
 {
     const dti_carve *carve = &c->holding->carves[at];
-    if (d == carve->count) {
-        carve_interval(c, at + 1, carved(carve, piece, piece + 1, of));
+    of->carve = carve;
+    of->n = 1;
+    of->pieces[0].first = carve->lo;   /* 0 where it has digits                                                    */
+    of->pieces[0].end = carve->hi;
+    for (int d = carve->first; d < carve->first + carve->count; d++)
+        if (!cut_inside(c->holding, d, c->rank, of)) return false;
+    if (!counts(c->holding, at + 1, c->last)) join_pieces(of);
+    return true;
+}
+
+/* What is left of [lo, hi), in cuts from one on. */
+static void cut_interval(const cut *of, int n, int64_t lo, int64_t hi, dti_set *out)
+{
+    if (n == 0) {
+        dti_set_append(out, lo, hi);
         return;
     }
-    const dti_digit *digit = &c->holding->digits[carve->first + d];
-    int own = digit->mode == DTI_OPEN ? 0 : dti_digit_of(c->holding, carve->first + d, c->rank);
-    if (digit->mode == DTI_CLOSED) {
-        each_piece(c, at, d + 1, piece * digit->size + own, of);
-        return;
+    const dti_carve *carve = of->carve;
+    int64_t count = carve->size ? carve->size : hi - lo, inner = carve->size ? carve->inner : 1;
+    int64_t base = carve->size ? 0 : lo;
+    for (int i = 0; i < of->n; i++) {
+        int64_t first = base + dti_cut(count, carve->pieces, of->pieces[i].first) * inner;
+        int64_t end = base + dti_cut(count, carve->pieces, of->pieces[i].end) * inner;
+        if (first < lo) first = lo;
+        if (end > hi) end = hi;
+        if (first < end) cut_interval(of + 1, n - 1, first, end, out);
     }
-    for (int v = 0; v < digit->size; v++)
-        if (digit->mode == DTI_OPEN || v != own) each_piece(c, at, d + 1, piece * digit->size + v, of);
+}
+
+/* false: this is not such a chain, and nothing was done. */
+static bool cut_intervals(const chain *c, int first)
+{
+    cut cuts[FEW_CUTS]; /* large: what is read of it is set */
+    int n = 0;
+    for (int at = first; at < c->last; at++) {
+        const dti_carve *carve = &c->holding->carves[at];
+        if (!restricts(c->holding, at, c->last)) continue;
+        if (n == FEW_CUTS || (carve->size && carve->size * carve->inner != c->n)) return false;
+        if (!find_pieces(c, at, &cuts[n++])) return false;
+    }
+    cut_interval(cuts, n, 0, c->n, c->out);
+    return true;
 }
 
 /* All pieces of a factor that the rank has, as one set. */
@@ -390,9 +409,7 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
         return;
     }
     chain c = { holding, last, rank, n, set };
-    if (leaves_intervals(&c, first)) {
-        carve_interval(&c, first, (dti_interval){ 0, n });
-    } else {
+    if (!cut_intervals(&c, first)) {
         dti_set whole;
         dti_set_init(&whole);
         dti_set_append(&whole, 0, n);
