@@ -266,78 +266,101 @@ static bool counts(const dti_holding *holding, int at, int last)
 
 enum { FEW_PIECES = 16, FEW_CUTS = 6 }; /* far more are a set, which need not go through them one by one             */
 
-/* Of one carve: which pieces the rank has, those that touch as one where nothing is counted within them. */
-typedef struct cut { const dti_carve *carve; int n; struct { int64_t first, end; } pieces[FEW_PIECES]; } cut;
+/* What a carve leaves: intervals of the block, or, shared by count, pieces of what there is. */
+typedef struct cut { int pieces; int n; dti_interval at[FEW_PIECES]; } cut;
 
-/* The next digit inside each piece so far. false: too many. */
+/* The next digit inside each piece so far, which are numbers. false: too many. */
 static bool cut_inside(const dti_holding *holding, int index, int rank, cut *of)
 {
     const dti_digit *digit = &holding->digits[index];
-    int count = values(digit), n = of->n;
-    if (n * count > FEW_PIECES) return false;
-    for (int i = n * count - 1; i >= 0; i--) {
-        int64_t piece = of->pieces[i / count].first * digit->size + value(holding, index, rank, i % count);
-        of->pieces[i].first = piece;
-        of->pieces[i].end = piece + 1;
+    int own = digit->mode == DTI_OPEN ? 0 : dti_digit_of(holding, index, rank), count = values(digit), n = of->n;
+    if (digit->mode == DTI_CLOSED) {
+        for (int i = 0; i < n; i++) of->at[i].lo = of->at[i].lo * digit->size + own;
+        return true;
     }
+    if (n * count > FEW_PIECES) return false;
     of->n = n * count;
+    for (int i = n - 1; i >= 0; i--) {
+        int64_t outer = of->at[i].lo * digit->size;
+        for (int v = count - 1; v >= 0; v--)
+            of->at[i * count + v].lo = outer + v + (digit->mode == DTI_OTHER && v >= own);
+    }
     return true;
 }
 
+/* Those that touch as one. */
 static void join_pieces(cut *of)
 {
     int n = 0;
     for (int i = 0; i < of->n; i++) {
-        if (n && of->pieces[n - 1].end == of->pieces[i].first) of->pieces[n - 1].end = of->pieces[i].end;
-        else of->pieces[n++] = of->pieces[i];
+        if (n && of->at[n - 1].hi == of->at[i].lo) of->at[n - 1].hi = of->at[i].hi;
+        else of->at[n++] = of->at[i];
     }
     of->n = n;
 }
 
-static bool find_pieces(const chain *c, int at, cut *of)
+/* apart: something is counted within each piece. */
+static bool find_pieces(const chain *c, const dti_carve *carve, bool apart, cut *of)
 {
-    const dti_carve *carve = &c->holding->carves[at];
-    of->carve = carve;
     of->n = 1;
-    of->pieces[0].first = carve->lo;   /* 0 where it has digits                                                    */
-    of->pieces[0].end = carve->hi;
+    of->pieces = carve->size ? 0 : carve->pieces;
+    of->at[0] = (dti_interval){ carve->lo, carve->hi };
+    if (carve->count == 0) return true;
+    of->at[0].lo = 0;
     for (int d = carve->first; d < carve->first + carve->count; d++)
         if (!cut_inside(c->holding, d, c->rank, of)) return false;
-    if (!counts(c->holding, at + 1, c->last)) join_pieces(of);
+    for (int i = 0; i < of->n; i++) {
+        of->at[i].hi = of->at[i].lo + 1;
+        if (carve->size == 0) continue;
+        of->at[i].lo = dti_cut(carve->size, carve->pieces, of->at[i].lo) * carve->inner;
+        of->at[i].hi = dti_cut(carve->size, carve->pieces, of->at[i].hi) * carve->inner;
+    }
+    if (!apart && of->n > 1) join_pieces(of);
     return true;
 }
 
-/* What is left of [lo, hi), in cuts from one on. */
-static void cut_interval(const cut *of, int n, int64_t lo, int64_t hi, dti_set *out)
+/* What is left of [lo, hi), the last cut first. */
+static void cut_interval(const cut *cuts, int n, int64_t lo, int64_t hi, dti_set *out)
 {
     if (n == 0) {
         dti_set_append(out, lo, hi);
         return;
     }
-    const dti_carve *carve = of->carve;
-    int64_t count = carve->size ? carve->size : hi - lo, inner = carve->size ? carve->inner : 1;
-    int64_t base = carve->size ? 0 : lo;
+    const cut *of = &cuts[n - 1];
     for (int i = 0; i < of->n; i++) {
-        int64_t first = base + dti_cut(count, carve->pieces, of->pieces[i].first) * inner;
-        int64_t end = base + dti_cut(count, carve->pieces, of->pieces[i].end) * inner;
-        if (first < lo) first = lo;
-        if (end > hi) end = hi;
-        if (first < end) cut_interval(of + 1, n - 1, first, end, out);
+        dti_interval part = of->at[i];
+        if (of->pieces) {
+            part.lo = lo + dti_cut(hi - lo, of->pieces, of->at[i].lo);
+            part.hi = lo + dti_cut(hi - lo, of->pieces, of->at[i].hi);
+        }
+        if (part.lo < lo) part.lo = lo;
+        if (part.hi > hi) part.hi = hi;
+        if (part.lo < part.hi) cut_interval(cuts, n - 1, part.lo, part.hi, out);
     }
+}
+
+static bool is_open(const dti_holding *holding, const dti_carve *carve)
+{
+    bool open = carve->count > 0;
+    for (int d = carve->first; d < carve->first + carve->count; d++) open &= holding->digits[d].mode == DTI_OPEN;
+    return open;
 }
 
 /* false: this is not such a chain, and nothing was done. */
 static bool cut_intervals(const chain *c, int first)
 {
     cut cuts[FEW_CUTS]; /* large: what is read of it is set */
+    bool counted = false;
     int n = 0;
-    for (int at = first; at < c->last; at++) {
+    for (int at = c->last - 1; at >= first; at--) {
         const dti_carve *carve = &c->holding->carves[at];
-        if (!restricts(c->holding, at, c->last)) continue;
+        if (!counted && is_open(c->holding, carve)) continue;
         if (n == FEW_CUTS || (carve->size && carve->size * carve->inner != c->n)) return false;
-        if (!find_pieces(c, at, &cuts[n++])) return false;
+        if (!find_pieces(c, carve, counted, &cuts[n++])) return false;
+        counted |= carve->size == 0;
     }
     cut_interval(cuts, n, 0, c->n, c->out);
+    dti_set_sort(c->out);
     return true;
 }
 
@@ -398,25 +421,20 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
     int first = 0, last;
     while (first < holding->carve_count && holding->carves[first].block < block) first++;
     for (last = first; last < holding->carve_count && holding->carves[last].block == block;) last++;
-    while (first < last && !restricts(holding, first, last)) first++;
-    if (first == last) {
-        dti_set_append(set, 0, n);
-        return;
-    }
+    chain c = { holding, last, rank, n, set };
+    if (cut_intervals(&c, first)) return;
+    while (!restricts(holding, first, last)) first++;
     const dti_carve *carve = &holding->carves[first];
     if (last == first + 1 && carve->size && combinations(holding, carve) == 1) {
         factor_piece(carve, n, piece_of(holding, carve, rank, 0), set);
         return;
     }
-    chain c = { holding, last, rank, n, set };
-    if (!cut_intervals(&c, first)) {
-        dti_set whole;
-        dti_set_init(&whole);
-        dti_set_append(&whole, 0, n);
-        carve_on(&c, first, &whole);
-        dti_set_fini(&whole);
-    }
+    dti_set whole;
+    dti_set_init(&whole);
+    dti_set_append(&whole, 0, n);
+    carve_on(&c, first, &whole);
     dti_set_sort(set);
+    dti_set_fini(&whole);
 }
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
