@@ -274,17 +274,55 @@ static void link_step(links *l, const dti_step *step)
     }
 }
 
-/* The parts that tell ranks apart in all steps: of those that are turned together all but the first, or all. */
-static uint32_t telling_linked(const dti_frame *frame, const fine *f, const dti_step *steps, int n)
+/* The parts that tell ranks apart: of those that are turned together all but the first, or all. */
+static uint32_t telling_linked(const links *l)
 {
-    links l = { .frame = frame, .fine = f };
-    for (int i = 0; i < n; i++) link_step(&l, &steps[i]);
-    uint32_t parts = l.telling;
-    for (int i = 0; i < f->count; i++) {
-        bool first = !(l.with[i] & (dti_bit(i) - 1));
-        if ((l.with[i] & l.telling) || !first) parts |= l.with[i] & dti_bit(i);
+    uint32_t parts = l->telling;
+    for (int i = 0; i < l->fine->count; i++) {
+        bool first = !(l->with[i] & (dti_bit(i) - 1));
+        if ((l->with[i] & l->telling) || !first) parts |= l->with[i] & dti_bit(i);
     }
     return parts;
+}
+
+static int first_of(uint32_t parts)
+{
+    int first = 0;
+    while (!(parts >> first & 1)) first++;
+    return first;
+}
+
+static void set_classes(const links *l, dti_classes *classes)
+{
+    uint32_t parts = telling_linked(l);
+    classes->count = 1;
+    classes->n = 0;
+    for (int i = 0; i < l->fine->count; i++) {
+        if (!(parts & dti_bit(i))) continue;
+        bool turned = l->with[i] && !(l->with[i] & l->telling);
+        classes->axes[classes->n].axis = l->fine->axes[i];
+        classes->axes[classes->n++].with = turned ? l->fine->axes[first_of(l->with[i])].stride : 0;
+        classes->count *= l->fine->axes[i].size;
+    }
+}
+
+int dti_class_of(const dti_classes *classes, int offset)
+{
+    int class = 0;
+    for (int i = 0; i < classes->n; i++) {
+        dti_axis axis = classes->axes[i].axis;
+        int digit = offset / axis.stride % axis.size;
+        if (classes->axes[i].with) digit += axis.size - offset / classes->axes[i].with % axis.size;
+        class = class * axis.size + digit % axis.size;
+    }
+    return class;
+}
+
+static void join_links(links *l, const links *of)
+{
+    l->telling |= of->telling;
+    for (int i = 0; i < l->fine->count; i++)
+        if (of->with[i]) link_parts(l, of->with[i]);
 }
 
 /* ---- front ------------------------------------------------------------------------------------------------------- */
@@ -320,12 +358,19 @@ static dti_ranks ranks_with(const fine *f, const dti_step *steps, int n, uint32_
     return ranks;
 }
 
-dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n)
+dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n, dti_classes *classes)
 {
     fine f;
     if (all_apart(frame, steps, n)) return dti_ranks_all(steps, n);
     fine_init(frame, &f);
-    return ranks_with(&f, steps, n, telling_linked(frame, &f, steps, n));
+    links all = { .frame = frame, .fine = &f };
+    for (int i = 0; i < n; i++) {
+        links one = { .frame = frame, .fine = &f };
+        link_step(&one, &steps[i]);
+        if (classes) set_classes(&one, &classes[i]);
+        join_links(&all, &one);
+    }
+    return ranks_with(&f, steps, n, telling_linked(&all));
 }
 
 dti_ranks dti_ranks_sending_alike(const dti_frame *frame, const dti_step *steps, int n)

@@ -145,7 +145,7 @@ static void without_sums(const bounding *bound, const dti_moves *planned, int64_
 static void with_sums(bounding *bound, int64_t *total, int64_t *busiest)
 {
     int n = dti_plan_ranks(bound->plan);
-    dti_ranks ranks = dti_ranks_alike(bound->frame, &bound->ends, 1);
+    dti_ranks ranks = dti_ranks_alike(bound->frame, &bound->ends, 1, NULL);
     bound->memo = dti_memos_new(bound->frame, &bound->ends, 1, ranks.count);
     ledger book = { 0, 0 };
     *busiest = 0;

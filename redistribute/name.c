@@ -207,7 +207,7 @@ static int64_t messages_to(const dt_plan *plan, const dti_frame *frame, const dt
 /* The rank that receives most in some steps. */
 static int busiest(const dti_frame *frame, const dti_step *steps, int n)
 {
-    dti_ranks ranks = dti_ranks_alike(frame, steps, n);
+    dti_ranks ranks = dti_ranks_alike(frame, steps, n, NULL);
     dti_memo **memos = dti_memos_new(frame, steps, n, ranks.count);
     int64_t most = -1;
     int rank = 0;

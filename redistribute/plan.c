@@ -269,7 +269,7 @@ static bool between_init(const dt_plan *plan, const dti_frame *frame, between *b
     b->fits[0] = (dti_step){ .from = plan->from, .to = plan->from };
     for (int i = 0; i < b->n; i++) b->fits[i + 1] = (dti_step){ .from = plan->steps[i].to, .to = plan->to };
     b->fits[b->n + 1] = (dti_step){ .from = plan->to, .to = plan->to };
-    b->ranks = dti_ranks_alike(frame, b->fits, b->n + 2);
+    b->ranks = dti_ranks_alike(frame, b->fits, b->n + 2, NULL);
     b->memos = dti_memos_new(frame, b->fits, b->n + 1, b->ranks.count);
     return true;
 }

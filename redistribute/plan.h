@@ -160,8 +160,16 @@ typedef struct dti_ranks {
 } dti_ranks;
 
 dti_ranks dti_ranks_all(const dti_step *steps, int n);
-/* Ranks that stand for all in what they hold, keep and receive in n > 0 steps; and also in what they send. */
-dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n);
+/* Classes of ranks that hold, keep and receive alike in one step: by their digits on some axes, each less its digit on
+ * the axis of a stride, if that is not 0. */
+typedef struct dti_classes { int n, count; struct { dti_axis axis; int with; } axes[DTI_MAX_AXES]; } dti_classes;
+
+/* The class, 0 .. count - 1, of the rank so many behind the first. */
+int dti_class_of(const dti_classes *classes, int offset);
+
+/* Ranks that stand for all in what they hold, keep and receive in n > 0 steps; and also in what they send. classes: of
+ * each step, where these are not all ranks; or NULL. */
+dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n, dti_classes *classes);
 dti_ranks dti_ranks_sending_alike(const dti_frame *frame, const dti_step *steps, int n);
 bool dti_ranks_next(dti_ranks *ranks);
 

@@ -187,7 +187,7 @@ static int64_t largest_part(const dti_search *s)
 {
     dti_step step = { .from = &s->from->holding, .to = &s->to->holding };
     int64_t most = 0;
-    for (dti_ranks r = dti_ranks_alike(&s->frame, &step, 1); dti_ranks_next(&r);) {
+    for (dti_ranks r = dti_ranks_alike(&s->frame, &step, 1, NULL); dti_ranks_next(&r);) {
         int64_t held = dti_step_held(&s->frame, &step, NULL, r.rank);
         if (held > most) most = held;
     }

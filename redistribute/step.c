@@ -128,7 +128,7 @@ int dti_route_stage(const dti_route *route)
 
 bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 {
-    for (dti_ranks r = dti_ranks_alike(frame, step, 1); dti_ranks_next(&r);) {
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);) {
         dti_volume v = dti_step_volume(frame, step, NULL, r.rank);
         if (v.to * step->summed_ranks > v.kept) return true;
     }
@@ -137,7 +137,7 @@ bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 
 bool dti_step_holds(const dti_frame *frame, const dti_step *step)
 {
-    for (dti_ranks r = dti_ranks_alike(frame, step, 1); dti_ranks_next(&r);)
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);)
         if (dti_step_volume(frame, step, NULL, r.rank).to) return true;
     return false;
 }
