@@ -328,29 +328,31 @@ bool dti_plan_stage_room(dt_plan *plan)
     return plan->stages != NULL;
 }
 
-dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
+dti_moves dti_plan_measure(dt_plan *plan)
 {
     if (!plan->measured && dti_plan_stage_room(plan)) {
-        plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count, plan->stages);
+        dti_frame frame;
+        dti_plan_frame(plan, &frame);
+        plan->moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count, plan->stages);
         plan->measured = true;
     }
     return plan->moves;
 }
 
-dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first)
+dti_moves dti_stage_measure(dt_plan *plan, int first)
 {
-    dti_moves all = dti_plan_measure(plan, frame);
+    dti_moves all = dti_plan_measure(plan);
     return plan->stages ? plan->stages[first] : all;
 }
 
-static double time_us(dt_plan *plan, const dti_frame *frame)
+static double time_us(dt_plan *plan)
 {
     dti_price prices[DT_MAX_LINKS];
     int64_t ns = 0;
     dti_price_table(plan->topology, prices);
     for (int i = 0, n; i < plan->step_count; i += n) {
         n = dti_stage_steps(plan, i);
-        dti_moves moves = dti_stage_measure(plan, frame, i);
+        dti_moves moves = dti_stage_measure(plan, i);
         int64_t messages = 0;
         for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
         if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
@@ -361,9 +363,7 @@ static double time_us(dt_plan *plan, const dti_frame *frame)
 double dti_plan_time_us(dt_plan *plan)
 {
     if (plan->timed) return plan->time_us;
-    dti_frame frame;
-    dti_plan_frame(plan, &frame);
-    plan->time_us = time_us(plan, &frame);
+    plan->time_us = time_us(plan);
     plan->timed = true;
     return plan->time_us;
 }
@@ -372,7 +372,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
 {
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    dti_moves moves = dti_plan_measure(answering(plan), &frame);
+    dti_moves moves = dti_plan_measure(answering(plan));
     cost->bytes = moves.received;
     cost->total = moves.total;
     cost->link_count = plan->topology->level_count;

@@ -196,10 +196,10 @@ typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
 /* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
-dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
+dti_moves dti_plan_measure(dt_plan *plan);
 /* Room for what stages move, where they are several. false: memory ran out. */
 bool dti_plan_stage_room(dt_plan *plan);
-dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first);
+dti_moves dti_stage_measure(dt_plan *plan, int first);
 double dti_plan_time_us(dt_plan *plan);
 
 #endif

@@ -194,17 +194,38 @@ static int64_t largest_part(const dti_search *s)
     return most * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
 }
 
+/* Bytes of the mean part of a holding. */
+static int64_t mean_part(const dti_search *s, const dti_room *room)
+{
+    int64_t parts = dti_frame_size(&s->frame, dti_frame_closed(&s->frame, &room->holding));
+    return s->frame.elements / parts * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+}
+
+/* No largest part is less than the mean. */
+static bool may_be_small(const dti_search *s)
+{
+    return mean_part(s, s->from) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+}
+
+/* What the busiest rank receives at least where every rank sums for itself: all contributions but its own. */
+static int64_t least_direct(const dti_search *s)
+{
+    return mean_part(s, s->to) * (dti_frame_size(&s->frame, s->summed) - 1);
+}
+
 /* The least time among routes within a tenth of the fewest bytes; among all where parts are small. */
 static void prefer_time(dti_search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
     count_best(s);
+    bool small = may_be_small(s) && largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+    int64_t most = s->best_moves.received + s->best_moves.received / 10;
+    if (!small && least_direct(s) > most) return;
     dti_route direct;
     dti_moves stage;
     dti_search_direct_sum(s, &direct);
     dti_moves moves = count(s, &direct, &stage);
-    bool small = largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
-    if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
+    if (!small && moves.received > most) return;
     if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
     take(s, &direct, &moves, &stage);
 }

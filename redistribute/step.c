@@ -126,18 +126,26 @@ int dti_route_stage(const dti_route *route)
     return route->step_count ? route->steps[route->step_count - 1].stage + 1 : 0;
 }
 
+static bool lacks(const dti_frame *frame, const dti_step *step, int rank)
+{
+    dti_volume v = dti_step_volume(frame, step, NULL, rank);
+    return v.to * step->summed_ranks > v.kept;
+}
+
+/* Mostly the first rank is one that does. */
 bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 {
-    for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);) {
-        dti_volume v = dti_step_volume(frame, step, NULL, r.rank);
-        if (v.to * step->summed_ranks > v.kept) return true;
-    }
+    if (lacks(frame, step, step->to->base)) return true;
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);)
+        if (lacks(frame, step, r.rank)) return true;
     return false;
 }
 
 bool dti_step_holds(const dti_frame *frame, const dti_step *step)
 {
+    dti_step held = { .from = step->to, .to = step->to };
+    if (dti_step_held(frame, &held, NULL, step->to->base)) return true;
     for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);)
-        if (dti_step_volume(frame, step, NULL, r.rank).to) return true;
+        if (dti_step_held(frame, &held, NULL, r.rank)) return true;
     return false;
 }
