@@ -203,6 +203,7 @@ static void find_candidates(dti_assigning *s, int m)
     else c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : DTI_MAX_STRATEGIES);
     if (s->ask->writes) leave_out_moved(s, m, c);
     free_first(s, m, c);
+    dti_assigning_share(s, m);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------- */
@@ -268,6 +269,7 @@ static void consider(dti_assigning *s)
     if (at == s->wanted || !dti_assigning_agrees(s, &whole) || !partials_agree(s)) return;
     if (s->best_count < s->wanted) s->best_count++;
     for (int k = s->best_count - 1; k > at; k--) s->best[k] = s->best[k - 1];
+    memcpy(a.chosen, s->chosen, sizeof a.chosen);
     s->best[at] = a;
 }
 
@@ -277,7 +279,10 @@ static void consider(dti_assigning *s)
 static bool next(dti_assigning *s)
 {
     for (int m = s->mesh->dim_count - 1; m >= 0; m--) {
-        if (++s->chosen[m] < s->dim[m].tried) return true;
+        if (++s->chosen[m] < s->dim[m].tried) {
+            dti_assigning_changed(s, m);
+            return true;
+        }
         s->chosen[m] = 0;
     }
     return false;
@@ -297,9 +302,11 @@ static void settle(dti_assigning *s)
     for (int m = 0; m < s->mesh->dim_count; m++) {
         for (int i = 0; i < s->dim[m].tried; i++) {
             s->chosen[m] = i;
+            dti_assigning_changed(s, m);
             consider(s);
         }
         s->chosen[m] = s->best_count ? s->best[0].chosen[m] : s->dim[m].whole;
+        dti_assigning_changed(s, m);
     }
 }
 
@@ -307,6 +314,7 @@ static void settle(dti_assigning *s)
 static void try_all(dti_assigning *s, bool free_alone)
 {
     s->best_count = 0;
+    dti_assigning_changed(s, 0);
     for (int m = 0; m < s->mesh->dim_count; m++)
         s->dim[m].tried = free_alone && s->dim[m].free_count ? s->dim[m].free_count : s->dim[m].count;
     if (combinations(s) > MAX_TRIED) {
