@@ -464,6 +464,26 @@ static bool carves_equal(const dti_holding *a, const dti_carve *x, const dti_hol
         && digits_equal(a, x, b, y);
 }
 
+/* Are the digits of a cut the first of another's, of the same factor? Then it makes the larger pieces. */
+static bool begins(const dti_holding *a, const dti_carve *x, const dti_holding *b, const dti_carve *y)
+{
+    return x->size && x->size == y->size && x->inner == y->inner && x->count <= y->count && digits_equal(a, x, b, y);
+}
+
+bool dti_holding_within(const dti_holding *a, const dti_holding *b, int block)
+{
+    int i = 0, k = 0;
+    while (i < a->carve_count && a->carves[i].block < block) i++;
+    while (k < b->carve_count && b->carves[k].block < block) k++;
+    for (; k < b->carve_count && b->carves[k].block == block; i++, k++) {
+        const dti_carve *x = &b->carves[k];
+        bool last = k + 1 == b->carve_count || b->carves[k + 1].block != block;
+        if (i == a->carve_count || a->carves[i].block != block) return false;
+        if (!carves_equal(b, x, a, &a->carves[i]) && !(last && begins(b, x, a, &a->carves[i]))) return false;
+    }
+    return true;
+}
+
 bool dti_holding_equal(const dti_holding *a, const dti_holding *b)
 {
     if (a->base != b->base || a->member_count != b->member_count || a->carve_count != b->carve_count

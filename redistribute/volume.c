@@ -180,7 +180,8 @@ static dti_volume remembered(dti_memo *memo, int taker, int holder)
         int64_t count;
         const dti_set *to = side_set(memo, true, b, taker, &count);
         v.to *= count;
-        if (v.kept) v.kept *= dti_set_shared(to, side_set(memo, false, b, holder, &count));
+        if (taker == holder && (memo->step.within >> b & 1)) v.kept *= count;
+        else if (v.kept) v.kept *= dti_set_shared(to, side_set(memo, false, b, holder, &count));
     }
     return v;
 }
@@ -193,7 +194,12 @@ static dti_volume counted(const dti_frame *frame, const dti_step *step, int take
     dti_set_init(&from);
     for (int b = 0; b < frame->block_count && v.to; b++) {
         dti_step_to(frame, step, b, taker, &to);
-        v.to *= dti_set_count(&to);
+        int64_t count = dti_set_count(&to);
+        v.to *= count;
+        if (taker == holder && (step->within >> b & 1)) {
+            v.kept *= count;
+            continue;
+        }
         if (!v.kept) continue;
         dti_step_from(frame, step, b, holder, &from);
         v.kept *= dti_set_shared(&to, &from);
