@@ -88,8 +88,8 @@ int dti_assigning_mapped(const dti_assigning *s, const dti_bound_dims *dims, int
 void dti_assigning_place(dti_assigning *s, int i);
 /* Write into how many pieces the strategies along a mesh dim split the work. */
 void dti_assigning_share(dti_assigning *s, int m);
-/* The price of the assignment at hand, but for what it is. false: it is dearer than a bar, and not told to the end; without one (NULL) all
- * is told. */
+/* The price of the assignment at hand, but not which it is. false: it is dearer than a bar, and not told to the end;
+ * without one (NULL) all is told. */
 bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assignment *price);
 
 /* To be said whenever the assignment at hand changes along a mesh dim. */

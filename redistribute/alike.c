@@ -147,7 +147,7 @@ static uint32_t telling(const dti_frame *frame, const fine *f, const dti_step *s
  * is what lies between two products of sizes. Turn the digit of every index at one place: pieces change their names,
  * and nothing else. If the ranks' digits at that place are turned as well, and the indices at the other places where
  * these name pieces, and so on, each rank has the names of what it had. What is counted out within pieces, as shares
- * and parts are, stays where it is in its piece, so it must be counted in pieces that are cut at all those places.    */
+ * and parts are, stays where it is in its piece, so it must be counted in pieces that are cut at all those places.   */
 
 typedef struct place { int before, end; uint32_t parts; } place;
 
