@@ -9,6 +9,7 @@
 #include "ops/decompositions.h"
 #include "ops/gradients.h"
 #include "ops/tables.h"
+#include "tensor/tensor.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -163,5 +164,6 @@ dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cros
                  &(dti_cross_entropy){ with.label_smoothing }, y, 2);
     dt_tensor *loss = y[0] ? reduced(y, with.reduction) : NULL;
     if (loss && dt_spec_dtype(dt_tensor_spec(loss)) != dtype) loss = dt_cast(loss, dtype);
+    if (loss && !dti_tensor_made_of(loss, y[0])) loss = NULL;
     return dt_scope_pop(ctx, scope, loss);
 }

@@ -155,7 +155,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     made->rule = w->asking.rule;
     memcpy(made->key, attributes->key, attributes->bytes);
     memcpy(made->key + attributes->bytes, attributes->values, attributes->bytes);
-    *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
+    *d = (dti_dispatch){ .origin = { 1, destroy, dti_dispatch_explained }, .op = op, .rule = &made->rule, .n = n,
                          .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
                          .values = made->key + attributes->bytes, .asked = attributes->asked,
                          .number_dims = answer->number_dims };
