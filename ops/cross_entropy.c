@@ -29,11 +29,18 @@ static dt_status write_rule(dt_context *ctx, const char *op, const dt_shape *fir
     return DT_OK;
 }
 
+static bool check_smoothing(dt_context *ctx, double smoothing)
+{
+    if (smoothing >= 0 && smoothing <= 1) return true;
+    dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: expected label_smoothing in 0 .. 1, got %g", smoothing);
+    return false;
+}
+
 static dt_status derive_cross_entropy(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
                                       dt_derived *out)
 {
-    (void)attributes;
     (void)n;
+    if (!check_smoothing(ctx, ((const dti_cross_entropy *)attributes)->smoothing)) return DT_ERR_ARG;
     return write_rule(ctx, "cross_entropy", &shapes[0], 1, "# v!, #, v!? -> #, # | #, #", out);
 }
 
@@ -143,9 +150,7 @@ static dt_tensor *reduced(dt_tensor *const *y, dt_reduction reduction)
 
 static bool check_params(dt_context *ctx, const dt_cross_entropy_params *params)
 {
-    if (!(params->label_smoothing >= 0 && params->label_smoothing <= 1))
-        return dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: expected label_smoothing in 0 .. 1, got %g",
-                               params->label_smoothing), false;
+    if (!check_smoothing(ctx, params->label_smoothing)) return false; /* a known call asks no row                  */
     if ((unsigned)params->reduction <= DT_REDUCTION_NONE) return true;
     return dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: %d is no DT_REDUCTION_*", (int)params->reduction), false;
 }

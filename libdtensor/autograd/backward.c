@@ -299,7 +299,8 @@ dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
 
 dt_tensor *dt_detach(dt_tensor *x)
 {
-    dt_tensor *y = dti_tensor_ok(x) ? dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL) : NULL;
+    if (!dti_tensor_ok(x)) return NULL;
+    dt_tensor *y = dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
     if (y) dti_tensor_come_of(y, x);
     return y;
 }

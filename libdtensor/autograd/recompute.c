@@ -10,6 +10,7 @@ typedef struct recompute_state {
     void *arg;
     int n;
     dt_tensor *in[DTI_MAX_NODE_INPUTS];
+    const dt_spec *made;           /* what fn returned                                                             */
 } recompute_state;
 
 static void release(dti_node *node)
@@ -38,6 +39,17 @@ static dt_tensor *call(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const *i
     return y;
 }
 
+/* It may lie otherwise: its gradient is moved to it. */
+static bool is_again(dt_context *ctx, const dt_spec *made, const dt_spec *again)
+{
+    bool same = made->shape.n == again->shape.n && made->form.dtype == again->form.dtype && made->mesh == again->mesh;
+    for (int d = 0; same && d < made->shape.n; d++) same = made->shape.dim[d] == again->shape.dim[d];
+    if (!same)
+        dti_fail(ctx, DT_ERR_STATE, "dt_recompute: the function returned %s and, called again in backward, %s; expected "
+                 "the same both times", made->text, again->text);
+    return same;
+}
+
 static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     const recompute_state *s = node->state;
@@ -46,7 +58,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
     dt_tensor *y = call(node->ctx, s->fn, s->arg, in);
-    if (!y || !dti_backward_within(y, grad[0], first)) return false;
+    if (!y || !is_again(node->ctx, s->made, y->spec) || !dti_backward_within(y, grad[0], first)) return false;
     for (int i = 0; i < s->n; i++)
         if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
     return true;
@@ -73,7 +85,7 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
     dt_tensor *out = dt_detach(y);
     recompute_state *s = out ? dti_context_borrow(ctx, sizeof *s) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n };
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .made = y->spec };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
 }
@@ -83,7 +95,8 @@ dt_tensor *dt_recompute(dt_fn fn, void *arg, dt_tensor *const *in, int n)
     dt_context *ctx = in ? context_of(in, n) : NULL;
     if (!ctx || dti_failed(ctx)) return NULL;
     if (n > DTI_MAX_NODE_INPUTS)
-        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: %d inputs, more than %d", n, DTI_MAX_NODE_INPUTS), NULL;
+        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: expected at most %d inputs, got %d", DTI_MAX_NODE_INPUTS, n),
+               NULL;
     if (!fn) return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: no function"), NULL;
     bool records = ctx->recorder && !(dti_scope_flags(ctx) & DT_SCOPE_NO_GRAD);
     dt_tensor *y = run(ctx, fn, arg, in, records ? DT_SCOPE_NO_GRAD : 0);
