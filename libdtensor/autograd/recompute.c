@@ -45,8 +45,8 @@ static bool is_again(dt_context *ctx, const dt_spec *made, const dt_spec *again)
     bool same = made->shape.n == again->shape.n && made->form.dtype == again->form.dtype && made->mesh == again->mesh;
     for (int d = 0; same && d < made->shape.n; d++) same = made->shape.dim[d] == again->shape.dim[d];
     if (!same)
-        dti_fail(ctx, DT_ERR_STATE, "dt_recompute: the function returned %s and, called again in backward, %s; expected "
-                 "the same both times", made->text, again->text);
+        dti_fail(ctx, DT_ERR_STATE, "dt_recompute: the function returned %s and, called again in backward, %s; "
+                 "expected the same both times", made->text, again->text);
     return same;
 }
 
