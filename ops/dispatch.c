@@ -165,7 +165,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     made->rule = w->asking.rule;
     memcpy(made->key, attributes->key, attributes->bytes);
     memcpy(made->key + attributes->bytes, attributes->values, attributes->bytes);
-    *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
+    *d = (dti_dispatch){ .origin = { 1, destroy, dti_dispatch_explained }, .op = op, .rule = &made->rule, .n = n,
                          .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
                          .values = made->key + attributes->bytes, .asked = attributes->asked,
                          .number_dims = answer->number_dims };
@@ -193,10 +193,10 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
 static dti_dispatch *make(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                           const dti_attributes *attributes)
 {
-    work *w = malloc(sizeof *w);
+    work *w = dti_context_borrow(ctx, sizeof *w);
     dti_dispatch *d = w ? new_dispatch(ctx, op, in, n, attributes, w) : NULL;
     if (!d && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head);
-    free(w);
+    dti_context_give(ctx, w, sizeof *w);
     return d;
 }
 

@@ -108,6 +108,7 @@ typedef enum dt_event_kind {
     DT_EVENT_ERROR,                /* the context failed; text is its message                                      */
     DT_EVENT_MESH,                 /* a mesh was made; object is the dt_mesh, text its notation                    */
     DT_EVENT_PLAN,                 /* a plan was made, not taken from the cache; object is the dt_plan             */
+    DT_EVENT_MOVE,                 /* a plan is carried out; object is the dt_plan                                 */
     DT_EVENT_KIND_COUNT
 } dt_event_kind;
 

@@ -333,5 +333,7 @@ dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
 dt_tensor *dt_detach(dt_tensor *x)
 {
     if (!dti_tensor_ok(x)) return NULL;
-    return dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+    dt_tensor *y = dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+    if (y) dti_tensor_come_of(y, x);
+    return y;
 }

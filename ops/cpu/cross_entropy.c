@@ -47,8 +47,8 @@ static bool are_classes(const losses *l, int64_t classes)
 {
     for (int64_t i = 0; i < l->rows; i++) {
         if (l->targets[i] < classes) continue;
-        dt_context_fail(l->call->ctx, DT_ERR_ARG, "%s: expected targets below %lld, got %lld", l->call->op->head,
-                        (long long)classes, (long long)l->targets[i]);
+        dt_context_fail(l->call->ctx, DT_ERR_ARG, "cross_entropy: expected targets below %lld, got %lld",
+                        (long long)classes, (long long)l->targets[i]); /* whichever row of its parts sees it       */
         return false;
     }
     return true;

@@ -29,8 +29,12 @@ static bool is_there(const dt_call *call, const picking *p)
 {
     for (int64_t i = 0; i < p->count; i++) {
         if (p->ids[i] >= 0 && p->ids[i] < p->whole) continue;
-        dt_context_fail(call->ctx, DT_ERR_ARG, "%s: expected ids in 0 .. %lld, got %lld", call->op->head,
-                        (long long)p->whole - 1, (long long)p->ids[i]);
+        if (p->whole == 0)
+            dt_context_fail(call->ctx, DT_ERR_ARG, "%s: expected no ids, of a size of 0, got %lld", call->op->head,
+                            (long long)p->ids[i]);
+        else
+            dt_context_fail(call->ctx, DT_ERR_ARG, "%s: expected ids in 0 .. %lld, got %lld", call->op->head,
+                            (long long)p->whole - 1, (long long)p->ids[i]);
         return false;
     }
     return true;
