@@ -28,7 +28,11 @@
 #include "tensor/tensor.h"
 #include "walk.h"
 
-enum { RANKS = 6, TEXT = 640, MOST_FAILURES = 5, ASKED = 8 }; /* of ASKED cases one is asked for otherwise, too    */
+enum {
+    RANKS = 6, TEXT = 640, MOST_FAILURES = 5,
+    ASKED = 8,                         /* of so many cases one is asked for otherwise, too                         */
+    FIRST = 16                         /* calls go through all profiles of shapes, where they are twins, too       */
+};
 
 typedef struct promise {
     const op_call *call;
@@ -281,10 +285,11 @@ static bool are_twins(desk *k, const op_call *a, const op_call *b)
 /* Where a call's operands are to lie; returns from among how many combinations that was chosen. */
 static int64_t choose(desk *k, const office *o, const op_call *call)
 {
+    bool first = call - o->calls->call < FIRST;
     int64_t walked = 0;
     k->list.count = 0;
     if (o->effort->walk && k->mesh->dim_count == 1 && walk_size(call, k->mesh) > o->effort->combinations) {
-        walked = walk_call(call, k->mesh, &k->list);
+        walked = walk_call(call, k->mesh, first, &k->list);
         placed_draws(call, k->mesh, o->effort->draws / o->calls->count + 1, call_seed(call, 1, 0), &k->list);
     } else placed_call(call, k->mesh, o->effort, o->calls->count, &k->list);
     place_written(call, &k->list);

@@ -203,11 +203,22 @@ static void draw_combination(const op_call *call, dt_mesh *mesh, const odometer 
     put_combination(call, mesh, o, digit, list);
 }
 
+/* Does it matter in which order mesh dims split? */
+static bool is_ordered(const op_call *call, const odometer *o, const int *digit)
+{
+    int mesh_dims = o->size[o->count - 1];
+    for (int i = 0; i < call->n && mesh_dims == 2; i++) {
+        const place *a = &o->places[i].at[digit[2 * i]], *b = &o->places[i].at[digit[2 * i + 1]];
+        if (a->what == DTI_PLACE_S && b->what == DTI_PLACE_S && a->dim == b->dim && a->part == b->part) return true;
+    }
+    return false;
+}
+
 static void all_combinations(const op_call *call, dt_mesh *mesh, const odometer *o, placed_list *list)
 {
     int digit[CALL_OPERANDS * MESH_DIMS + 1] = { 0 }, k;
     do {
-        put_combination(call, mesh, o, digit, list);
+        if (!digit[o->count - 1] || is_ordered(call, o, digit)) put_combination(call, mesh, o, digit, list);
         for (k = o->count - 1; k >= 0 && ++digit[k] == o->size[k]; k--) digit[k] = 0;
     } while (k >= 0);
 }

@@ -5,14 +5,14 @@
  * for each. So a combination of placements is propagated, and needs to be executed only where one of its parts is in
  * none that is. (That parts tell all is tested, too: by draws that are executed whatever they bring.)
  *
- * Where there are more than MOST combinations it is used that propagation along one mesh dim takes the cheapest of a
- * list of strategies. The list hangs on how letters are cut and on which operands may stay P; what is used, on the
- * letter that is split. Price, on all operands, and of P on its kind only where it may stay. So walked are
- *  - all combinations of plain placements: R, S of what the call's own shapes have, P(sum). The list is one, and all
- *    prices are weighed against each other;
- *  - all combinations of all placements of any FEW operands, the others R: two are enough for each way in which the
- *    operands of a letter can be cut, one for each kind of P, and one more for company;
- *  - DRAWS of all.
+ * Where there are more than MOST combinations it is used that along one mesh dim propagation takes the cheapest of a
+ * list of strategies, each of which splits one factor of a letter or none. The list hangs on how letters are cut and on
+ * which operands may stay P; what is used, on the letter that is split; only the choice, on all operands. So walked are
+ *  - all placements of any FEW operands, the others R: two operands cut a letter in each way in which it can be cut,
+ *    clashes among them, and one more is P of each kind, or elsewhere. This is to find all parts;
+ *  - DRAWS of all combinations, and, where that is asked for, all of plain placements: R, S of what the call's shapes
+ *    have, P(sum). The list is one then, and every choice is made: of P only where it may stay is the kind looked at.
+ *    These are to find no more, and what they find is executed like the rest.
  * Invariant: what is walked and can be judged has all its parts in the list, and what is used, if it were given, would
  * be used as it is. */
 #include "walk.h"
@@ -26,7 +26,7 @@
 #include "ops/dispatch.h"
 #include "suite.h"
 
-enum { MOST = 400000, FEW = 3, DRAWS = 4000 };
+enum { MOST = 100000, FEW = 3, DRAWS = 10000 };
 
 typedef struct walk {
     const op_call *call;
@@ -160,7 +160,7 @@ int64_t walk_size(const op_call *call, dt_mesh *mesh)
     return size_of(&w);
 }
 
-int64_t walk_call(const op_call *call, dt_mesh *mesh, placed_list *list)
+int64_t walk_call(const op_call *call, dt_mesh *mesh, bool choices, placed_list *list)
 {
     walk *w = calloc(1, sizeof *w);
     dt_shape scalar = DT_SCALAR;
@@ -175,7 +175,7 @@ int64_t walk_call(const op_call *call, dt_mesh *mesh, placed_list *list)
                                    &w->attributes), "%s", dt_context_error(mesh->ctx))) {
         bool all = size_of(w) <= MOST;
         vary(w, 0, all ? call->n : FEW, false);
-        if (!all) vary(w, 0, call->n, true);
+        if (!all && choices) vary(w, 0, call->n, true);
         for (int k = 0; k < DRAWS && !all; k++) draw(w, k);
         count = w->count;
     }

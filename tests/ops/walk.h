@@ -8,8 +8,9 @@
 
 /* How many combinations there are along the one dim of a mesh. */
 int64_t walk_size(const op_call *call, dt_mesh *mesh);
-/* Walk them, add to a list those that bring a part that no other brought, and return how many were walked. What does
- * not propagate is added, too: whoever executes it sees why. Local; the mesh is without data. */
-int64_t walk_call(const op_call *call, dt_mesh *mesh, placed_list *list);
+/* Walk them, add to a list those that bring a part that no other brought, and return how many were walked. Of very many
+ * it walks what brings all parts (walk.c says why), and more where *choices*. What does not propagate is added, too:
+ * whoever executes it sees why. Local; the mesh is without data. */
+int64_t walk_call(const op_call *call, dt_mesh *mesh, bool choices, placed_list *list);
 
 #endif
