@@ -5,8 +5,8 @@
  * their parts of the results. What ranks must agree on is logged and compared when they have ended, so that nothing
  * here makes them wait.
  *
- * A result is due bit for bit, NaN for NaN, unless a sum was split: then within 4 eps of its magnitude. What
- * cannot be judged (operands.h) is left out. */
+ * A result is due bit for bit, NaN for NaN, unless a sum was split: then within 4 eps of its magnitude. What cannot
+ * be judged (operands.h) is left out. */
 #include "judge.h"
 
 #include <math.h>
@@ -308,8 +308,8 @@ static void *work(void *arg)
 {
     office *o = arg;
     const op_calls *calls = o->calls;
-    desk k = { .dry = { .mesh = o->job->mesh, .ranks = o->job->ranks, .failures = o->job->failures }, .ctx = dt_context_dry(o->job->ranks),
-               .s = malloc(sizeof *k.s) };
+    desk k = { .dry = { .mesh = o->job->mesh, .ranks = o->job->ranks, .failures = o->job->failures },
+               .ctx = dt_context_dry(o->job->ranks), .s = malloc(sizeof *k.s) };
     k.mesh = dt_mesh_create(k.ctx, o->job->mesh);
     for (int rank = 0; rank < k.dry.ranks; rank++)
         k.dry.dry[rank] = dt_mesh_create(dti_context_new(rank, k.dry.ranks, true), k.dry.mesh);

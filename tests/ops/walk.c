@@ -33,6 +33,7 @@ typedef struct walk {
     dt_mesh *mesh;
     placed_list *list;
     int64_t count;
+    bool told;                         /* one combination of a call is enough                                      */
     dti_attributes attributes;
     dti_table parts;
     placed_choice choice[CALL_OPERANDS];
@@ -113,7 +114,8 @@ static void visit(walk *w)
     }
     if (!operands_can_be(w->call, w->given, d->used, d->result) || !brings_new(w, d)) return;
     add(w);
-    if (stays(w, d)) return;
+    if (w->told || stays(w, d)) return;
+    w->told = true;
     char text[640];
     const char *specs[CALL_OPERANDS];
     for (int i = 0; i < w->call->n; i++) specs[i] = w->given[i] ? w->given[i]->text : "";
