@@ -131,8 +131,8 @@ typedef struct dt_nn_attention_params {
 DT_API dt_module *dt_nn_attention(dt_mesh *mesh, const dt_nn_attention_params *params);
 
 /* ---- models ------------------------------------------------------------------------------------------------------ *
- * Ids [b,s] to logits [b,s,vocab]. An embedding's values are as those of the head that it may be tied to; the weights of
- * wo and down are smaller by the root of twice the number of layers, as what they give adds up along these.          */
+ * Ids [b,s] to logits [b,s,vocab]. An embedding's values are as those of the head that it may be tied to; weights of wo
+ * and down are smaller by the root of twice the number of layers, as what they give adds up along these.             */
 
 typedef struct dt_llama_params {
     int64_t vocab, width, layers, heads, kv_heads, mlp_width;        /* kv_heads 0: heads                          */
