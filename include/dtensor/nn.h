@@ -51,7 +51,8 @@ DT_API void *dt_module_state(const dt_module *module);               /* the auth
 /* child belongs to parent from now on, under this name, without "."; returns child. DT_ERR_ARG: a name that is taken or
  * is none, another context; DT_ERR_STATE: it has a parent, or is one of parent's. */
 DT_API dt_module *dt_module_add(dt_module *parent, const char *name, dt_module *child);
-/* A parameter: the handle that forward uses, of which the value comes later. Product dims are declared by units: of 256
+/* A parameter: the handle that forward uses, of which the value comes later; till then an op of it is DT_ERR_STATE, and
+ * so is dt_tensor_hold. Product dims are declared by units: of 256
  * rows in units of 32 the dim is (8 32). NULL and DT_ERR_ARG: a name that is taken; DT_ERR_SHAPE: a unit that does not
  * divide its dim; DT_ERR_DTYPE: no float. */
 DT_API dt_tensor *dt_module_param(dt_module *module, const char *name, dt_shape shape, const dt_param_params *params);
@@ -130,7 +131,8 @@ typedef struct dt_nn_attention_params {
 DT_API dt_module *dt_nn_attention(dt_mesh *mesh, const dt_nn_attention_params *params);
 
 /* ---- models ------------------------------------------------------------------------------------------------------ *
- * Ids [b,s] to logits [b,s,vocab].                                                                                   */
+ * Ids [b,s] to logits [b,s,vocab]. An embedding's values are as those of the head that it may be tied to; weights of wo
+ * and down are smaller by the root of twice the number of layers, as what they give adds up along these.             */
 
 typedef struct dt_llama_params {
     int64_t vocab, width, layers, heads, kv_heads, mlp_width;        /* kv_heads 0: heads                          */

@@ -360,7 +360,9 @@ bool dti_use_begin(dti_use *use)
     use->depth = 1;
     use->outer = dti_tape_state_of(use->ctx)->use;
     dti_tape_state_of(use->ctx)->use = use;
-    return walking || gather_ahead(use, false);
+    if (walking || gather_ahead(use, false)) return true;
+    dti_use_end(use, NULL);
+    return false;
 }
 
 /* A function that backward runs again is passed at once: what was gathered for it stays. */

@@ -386,6 +386,72 @@ static dt_status loss(dt_context *ctx, void *arg)
 
 static void the_loss_is_a_module(void) { launch(3, loss, NULL); }
 
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
+static dt_tensor *weight(dt_module *m, const char *path)
+{
+    dt_tensor *x = NULL;
+    expect(dt_module_params(m, path, &x, 1) == 1, "no %s", path);
+    return x;
+}
+
+static dt_tensor *heads(dt_module *m, dt_tensor *x, const char *path, int64_t n)
+{
+    return dt_reshape(dt_linear(x, weight(m, path), NULL), DT_SHAPE(5, 6, n, 2));
+}
+
+static dt_status llama_by_hand(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_module *m = llama_block(mesh);
+    dt_module_materialize(m, 8);
+    dt_tensor *x = input(mesh, &subjects[10], ""), *y = dt_module_call(m, x);
+    dt_tensor *h = dt_rms_norm(x, weight(m, "attn_norm.weight"), 1e-5);
+    dt_tensor *q = dt_rope(heads(m, h, "attn.wq.weight", 6), 10000, 0);
+    dt_tensor *k = dt_rope(heads(m, h, "attn.wk.weight", 3), 10000, 0), *v = heads(m, h, "attn.wv.weight", 3);
+    dt_tensor *o = dt_reshape(dt_attention(q, k, v, &(dt_attention_params){ .causal = true }), DT_SHAPE(5, 6, 12));
+    x = dt_add(x, dt_linear(o, weight(m, "attn.wo.weight"), NULL));
+    h = dt_rms_norm(x, weight(m, "mlp_norm.weight"), 1e-5);
+    dt_tensor *gate = dt_silu(dt_linear(h, weight(m, "mlp.gate.weight"), NULL));
+    dt_tensor *up = dt_linear(h, weight(m, "mlp.up.weight"), NULL);
+    x = dt_add(x, dt_linear(dt_mul(gate, up), weight(m, "mlp.down.weight"), NULL));
+    expect(dt_tensor_close(y, x, tolerance, tolerance), "a block of Llama");
+    return dt_context_status(ctx);
+}
+
+static dt_status gpt_by_hand(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_gpt_params sizes = gpt_sizes;
+    sizes.layers = 0;
+    dt_module *m = dt_nn_gpt(mesh, &sizes), *b = gpt_block(mesh);
+    dt_module_materialize(m, 8);
+    dt_module_materialize(b, 8);
+    dt_module_train(m, false);
+    dt_module_train(b, false);
+    dt_tensor *ids = input(mesh, &subjects[2], ""), *x = input(mesh, &subjects[11], ""), *y = dt_module_call(b, x);
+    dt_tensor *h = dt_add(dt_embedding(weight(m, "embed.weight"), ids),
+                          dt_slice(weight(m, "positions.weight"), 0, 0, 6, 1));
+    h = dt_layer_norm(h, weight(m, "norm.weight"), weight(m, "norm.bias"), 1e-5);
+    expect(dt_tensor_close(dt_module_call(m, ids), dt_linear(h, weight(m, "head.weight"), NULL), tolerance, tolerance),
+           "a GPT without blocks");
+    h = dt_layer_norm(x, weight(b, "attn_norm.weight"), weight(b, "attn_norm.bias"), 1e-5);
+    x = dt_add(x, dt_module_call(dt_module_find(b, "attn"), h));
+    h = dt_layer_norm(x, weight(b, "mlp_norm.weight"), weight(b, "mlp_norm.bias"), 1e-5);
+    h = dt_gelu(dt_linear(h, weight(b, "mlp.up.weight"), weight(b, "mlp.up.bias")));
+    x = dt_add(x, dt_linear(h, weight(b, "mlp.down.weight"), weight(b, "mlp.down.bias")));
+    expect(dt_tensor_close(y, x, tolerance, tolerance), "a block of GPT");
+    return dt_context_status(ctx);
+}
+
+static void models_are_what_is_written_by_hand(void)
+{
+    launch(1, llama_by_hand, NULL);
+    launch(1, gpt_by_hand, NULL);
+}
+
 /* ---- what is kept for backward ----------------------------------------------------------------------------------- */
 
 /* Bytes of a block's activations, b s h and so on in elements of 4 bytes. */
@@ -419,6 +485,7 @@ static const test_row rows[] = {
     { "blocks_equal_one_rank", blocks_equal_one_rank },
     { "llama_equals_one_rank", llama_equals_one_rank },
     { "gpt_equals_one_rank", gpt_equals_one_rank },
+    { "models_are_what_is_written_by_hand", models_are_what_is_written_by_hand },
     { "recomputed_layers_have_the_same_bits", recomputed_layers_have_the_same_bits },
     { "evaluation_draws_nothing", evaluation_draws_nothing },
     { "the_loss_is_a_module", the_loss_is_a_module },
