@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints beside the same bytes written, synced and read by plain calls of the system: MB/s, each the best of its
- * rounds, which go in turn, and page faults of the last round, of the whole process. Files are in a folder of their own
- * below TMPDIR, else /tmp, and in the cache when they are read.
+ * Checkpoints beside the same bytes written, synced and read by plain calls of the system: MB/s, and the time of all
+ * CPUs that the process used, each the best of its rounds, which go in turn; page faults of the last round. Files are
+ * in a folder of their own below TMPDIR, else /tmp, and in the cache when they are read. "whole": every rank reads all.
  *
  *   bench_checkpoint [--small] */
 #include <fcntl.h>
@@ -28,7 +28,8 @@ static const layout layouts[] = {
     { "pieces of a whole", "", "x:S(0)" },
 };
 
-typedef struct timing { double write, read, save, load; long save_faults, load_faults; } timing; /* times: ns */
+typedef struct span { double ns, cpu; long faults; } span; /* a moment, or what is between two                   */
+typedef struct timing { span write, read, save, load; } timing;
 
 typedef struct bench {
     bench_report report;
@@ -40,17 +41,22 @@ typedef struct bench {
 
 static int64_t bytes_of(const bench *run) { return run->rows * 4096 * TENSORS; }
 
-static void keep(double *best, double since)
-{
-    double ns = bench_now_ns() - since;
-    if (*best == 0 || ns < *best) *best = ns;
-}
+static double ns_of(struct timeval t) { return 1e9 * (double)t.tv_sec + 1e3 * (double)t.tv_usec; }
 
-static long faults(void)
+static span now(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_minflt;
+    return (span){ bench_now_ns(), ns_of(usage.ru_utime) + ns_of(usage.ru_stime), usage.ru_minflt };
+}
+
+static void keep(span *best, span since)
+{
+    span end = now();
+    double ns = end.ns - since.ns, cpu = end.cpu - since.cpu;
+    if (best->ns == 0 || ns < best->ns) best->ns = ns;
+    if (best->cpu == 0 || cpu < best->cpu) best->cpu = cpu;
+    best->faults = end.faults - since.faults;
 }
 
 /* One file by one thread, of memory that has been used. */
@@ -58,14 +64,14 @@ static bool plain(const bench *run, char *memory, timing *best)
 {
     char path[PATH + 16];
     snprintf(path, sizeof path, "%s/plain", run->folder);
-    double since = bench_now_ns();
+    span since = now();
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
     size_t n = (size_t)bytes_of(run), chunk = 1 << 20;
     bool ok = fd >= 0;
     for (size_t at = 0; at < n && ok; at += chunk) ok = write(fd, memory + at, chunk) == (ssize_t)chunk;
     ok = ok && fsync(fd) == 0;
     keep(&best->write, since);
-    since = bench_now_ns();
+    since = now();
     for (size_t at = 0; at < n && ok; at += chunk) ok = pread(fd, memory + at, chunk, (off_t)at) == (ssize_t)chunk;
     keep(&best->read, since);
     if (fd >= 0) close(fd);
@@ -106,21 +112,13 @@ static dt_status measure(dt_context *ctx, bench *run, const layout *l, timing *b
         timing t = { 0 }, *here = round ? best : &t;   /* the first one makes pages                                */
         if (first && memory && !plain(run, memory, here)) return dt_context_fail(ctx, DT_ERR_IO, "%s", run->folder);
         dt_tensor_item(dt_full(dt_spec_create(mesh, DT_F32, DT_SCALAR, "x:P"), 1));
-        long before = faults();
-        double since = bench_now_ns();
+        span since = now();
         if (!dti_store_save(&from)) break;
-        if (first) {
-            keep(&here->save, since);
-            here->save_faults = faults() - before;
-        }
+        if (first) keep(&here->save, since);
         dt_tensor_item(dt_full(dt_spec_create(mesh, DT_F32, DT_SCALAR, "x:P"), 1));
-        before = faults();
-        since = bench_now_ns();
+        since = now();
         if (!load(&to)) break;
-        if (first) {
-            keep(&here->load, since);
-            here->load_faults = faults() - before;
-        }
+        if (first) keep(&here->load, since);
     }
     free(memory);
     return dt_context_status(ctx);
@@ -145,10 +143,11 @@ static void report(bench *run)
         const timing *t = &run->best[i];
         bench_cell cells[] = {
             { "ranks", NULL, (double)run->ranks, 0 }, { "loaded", layouts[i].kind, 0, 0 },
-            { "save", NULL, bytes / t->save, 0 }, { "write", NULL, bytes / t->write, 0 },
-            { "save/write", NULL, t->write / t->save, 2 }, { "load", NULL, bytes / t->load, 0 },
-            { "read", NULL, bytes / t->read, 0 }, { "load/read", NULL, t->read / t->load, 2 },
-            { "save faults", NULL, (double)t->save_faults, 0 }, { "load faults", NULL, (double)t->load_faults, 0 },
+            { "save", NULL, bytes / t->save.ns, 0 }, { "write", NULL, bytes / t->write.ns, 0 },
+            { "load", NULL, bytes / t->load.ns, 0 }, { "read", NULL, bytes / t->read.ns, 0 },
+            { "save cpu", NULL, t->save.cpu / 1e6, 0 }, { "write cpu", NULL, t->write.cpu / 1e6, 0 },
+            { "load cpu", NULL, t->load.cpu / 1e6, 0 }, { "read cpu", NULL, t->read.cpu / 1e6, 0 },
+            { "save faults", NULL, (double)t->save.faults, 0 }, { "load faults", NULL, (double)t->load.faults, 0 },
         };
         bench_row(&run->report, cells, DT_COUNT(cells));
     }
@@ -179,7 +178,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(run.folder)) return fprintf(stderr, "no folder %s\n", run.folder), EXIT_FAILURE;
     bench_begin(&run.report, false);
     bench_section(&run.report, "checkpoint",
-                  "Checkpoints of 128 MiB, and the same bytes by write, fsync and pread of one thread. MB/s");
+                  "Checkpoints of 128 MiB, and the same bytes by write, fsync and pread of one thread. MB/s, ms");
     dt_status status = DT_OK;
     for (int i = 0; i < DT_COUNT(ranks) && !status; i++) {
         run.ranks = ranks[i];

@@ -567,7 +567,9 @@ typedef enum optim_kind { NONE, ADAMW, SGD, MOMENTUM } optim_kind;
 
 typedef struct training {
     const char *mesh, *placements, *states; /* of dims of two; NULL: as the parameters                            */
-    dt_dtype dtype;
+    const char *shard;             /* the mesh dim of dt_fully_shard; NULL: none                                   */
+    int zero;                      /* its                                                                          */
+    dt_dtype dtype, compute;
     optim_kind optim;
     const char *folder;
     int64_t steps;
@@ -588,6 +590,8 @@ static dt_module *model_of(dt_mesh *mesh, const training *t)
         dti_param_store(param, dt_spec_replace(dt_tensor_spec(all[i]), t->placements));
         if (t->states) param->state = dt_spec_replace(dt_tensor_spec(all[i]), t->states);
     }
+    const dt_fully_shard_params sharded = { .compute = t->compute, .zero = t->zero };
+    if (t->shard && !dt_fully_shard(m, "layers.*", t->shard, &sharded)) dt_fully_shard(m, "", t->shard, &sharded);
     return m;
 }
 
@@ -691,6 +695,11 @@ static const training trainings[] = {
     { .mesh = "x=2", .placements = "", .dtype = DT_BF16, .optim = ADAMW, .steps = 0 }, /* masters not yet made       */
     { .mesh = "x=2,y=2", .placements = "y:S(0),x:S(0)", .optim = MOMENTUM, .steps = 3 },
     { .mesh = "x=2,y=2", .placements = "y:S(0)", .states = "y:S(0),x:S(0)", .optim = ADAMW, .steps = 1 },
+    { .mesh = "x=3", .placements = "", .shard = "x", .optim = ADAMW, .steps = 2 },
+    { .mesh = "x=2", .placements = "", .shard = "x", .compute = DT_BF16, .optim = ADAMW, .steps = 2 },
+    { .mesh = "x=2", .placements = "", .shard = "x", .zero = 1, .optim = ADAMW, .steps = 2 },
+    { .mesh = "x=2", .placements = "", .shard = "x", .zero = 2, .dtype = DT_BF16, .optim = ADAMW, .steps = 2 },
+    { .mesh = "x=2,y=2", .placements = "y:S(0)", .shard = "x", .optim = MOMENTUM, .steps = 2 },
 };
 
 static int ranks_of(const char *mesh)
@@ -743,7 +752,7 @@ static void optimisers_on_any_mesh(void)
     static const training to[] = {
         { .mesh = "x=1", .placements = "" }, { .mesh = "x=2", .placements = "x:S(1)" },
         { .mesh = "x=3", .placements = "x:S(0)" },
-        { .mesh = "x=2,y=3", .placements = "y:S(0),x:S(0)" },
+        { .mesh = "x=2,y=3", .placements = "y:S(0),x:S(0)" }, { .mesh = "x=3", .placements = "", .shard = "x" },
         { .mesh = "x=2,y=2", .placements = "x:S(0)", .states = "x:S(0),y:S(1)" },
     };
     folder f = folder_new();
