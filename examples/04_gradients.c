@@ -11,7 +11,7 @@
  * So a placement that moves nothing forward still says where the gradient is to be summed. A bias that is whole has a
  * gradient that is whole; where the batch is split, weights get gradients that are P along dp: DDP reduces those.
  *
- * Run: ./04_gradients --dt-ranks=8 --dt-mesh=dp=2,tp=4
+ * Run: ./04_gradients --dt-ranks=8 --dt-mesh=dp=2,tp=4 --dt-small=0
  *      ./04_gradients --dt-ranks=3 --dt-mesh=dp=1,tp=3         uneven pieces */
 #include "show.h"
 

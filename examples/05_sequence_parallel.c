@@ -12,7 +12,7 @@
  * Backward also needs the MLP's input. The tape keeps n, which has fewer bytes than its gathered copy, and gathers it
  * once more: one all-gather beyond the duals. The norm's weight, whole on all ranks, gets a gradient that is P.
  *
- * Run: ./05_sequence_parallel --dt-ranks=4 --dt-mesh=tp=4
+ * Run: ./05_sequence_parallel --dt-ranks=4 --dt-mesh=tp=4 --dt-small=0
  *      ./05_sequence_parallel --dt-ranks=3 --dt-mesh=tp=3      10 tokens over 3 ranks are 4, 3, 3 */
 #include "show.h"
 

@@ -11,7 +11,7 @@
  * batch the gradients are P along dp, and are summed together by the first who needs their value: here the clipping. The
  * losses are the same on every mesh.
  *
- * Run: ./06_tp_mlp --dt-ranks=8 --dt-mesh=dp=2,tp=4
+ * Run: ./06_tp_mlp --dt-ranks=8 --dt-mesh=dp=2,tp=4 --dt-small=0
  *      ./06_tp_mlp --dt-ranks=1
  *      ./06_tp_mlp --dt-ranks=3 --dt-mesh=tp=3 --steps=200     128 rows over 3 ranks are 43, 43, 42 */
 #include "show.h"

@@ -14,8 +14,8 @@
  * loss's. The embedding's gradient gathers ids and moves activations to where its columns are: fewer bytes here than
  * the table.
  *
- * Run: ./07_fsdp --dt-ranks=4
- *      ./07_fsdp --dt-ranks=3         pieces are uneven */
+ * Run: ./07_fsdp --dt-ranks=4 --dt-small=0
+ *      ./07_fsdp --dt-ranks=3             pieces are uneven */
 #include "show.h"
 
 enum { BATCH = 8, LENGTH = 32, STEPS = 5 };

@@ -4,7 +4,7 @@
  * model is the same; the table below, two lines for groups and the batch's placements say all, and a mesh dim of size 1
  * says nothing. So one program is a single rank, DP, FSDP, HSDP, ZeRO, TP, TP+SP and their mixes, as it is run:
  *
- * Run: ./08_two_dims --dt-ranks=8 --dt-mesh=fsdp=2,tp=4              two dims
+ * Run: ./08_two_dims --dt-ranks=8 --dt-mesh=fsdp=2,tp=4 --dt-small=0     two dims, the fewest bytes
  *      ./08_two_dims --dt-ranks=8 --dt-mesh=dp=2,fsdp=2,tp=2         three
  *      ./08_two_dims --dt-ranks=8 --dt-mesh=dp=2,fsdp=4              HSDP
  *      ./08_two_dims --dt-ranks=4 --dt-mesh=tp=4 --style=tp          without SP
