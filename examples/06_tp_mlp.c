@@ -8,8 +8,8 @@
  *   ""     out R       the module's result is placed as R: one all-reduce
  *
  * Backward nothing moves along tp: the gradient of an R result is R, and nobody asks for that of x. Where dp splits the
- * batch the gradients are P along dp, and are summed together by the first who needs their value: here the clipping. The
- * losses are the same on every mesh.
+ * batch the gradients are P along dp, and are summed together by the first who needs their value: here the clipping.
+ * The losses are the same on every mesh.
  *
  * Run: ./06_tp_mlp --dt-ranks=8 --dt-mesh=dp=2,tp=4 --dt-small=0
  *      ./06_tp_mlp --dt-ranks=1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One Llama, every parallelism: tensor and sequence parallelism on mesh dim tp, fully sharded on fsdp, copies on dp. The
- * model is the same; the table below, two lines for groups and the batch's placements say all, and a mesh dim of size 1
- * says nothing. So one program is a single rank, DP, FSDP, HSDP, ZeRO, TP, TP+SP and their mixes, as it is run:
+ * One Llama, every parallelism: tensor and sequence parallelism on mesh dim tp, fully sharded on fsdp, copies on dp.
+ * The model is the same; the table below, two lines for groups and the batch's placements say all, and a mesh dim of
+ * size 1 says nothing. So one program is a single rank, DP, FSDP, HSDP, ZeRO, TP, TP+SP and their mixes, as it is run:
  *
  * Run: ./08_two_dims --dt-ranks=8 --dt-mesh=fsdp=2,tp=4 --dt-small=0     two dims, the fewest bytes
  *      ./08_two_dims --dt-ranks=8 --dt-mesh=dp=2,fsdp=2,tp=2         three
@@ -11,18 +11,18 @@
  *      ./08_two_dims --dt-ranks=4 --dt-mesh=fsdp=4 --zero=1          whole weights, states in pieces
  *      ./08_two_dims                                                 one rank
  *
- * It prints where each parameter rests, what one step moved along each mesh dim, and losses: the same for all of them.
- * docs/parallelism.md goes through them. */
+ * It prints where each parameter rests (not with --brief), what one step moved along each mesh dim, and losses: the
+ * same for all of them. docs/parallelism.md goes through them. */
 #include <string.h>
 
 #include "show.h"
 
-enum { BATCH = 8, LENGTH = 32, STEPS = 4 };
+enum { BATCH = 8, LENGTH = 32, STEPS = 3 };
 
 static const dt_llama_params llama = { .vocab = 128, .width = 64, .layers = 2, .heads = 8, .kv_heads = 2,
                                        .mlp_width = 160 };
-static const char text[] = "Peter Piper picked a peck of pickled peppers. A peck of pickled peppers Peter Piper picked. "
-                           "If Peter Piper picked a peck of pickled peppers, where is the peck he picked?\n";
+static const char text[] = "Peter Piper picked a peck of pickled peppers. A peck of pickled peppers Peter Piper "
+                           "picked. If Peter Piper picked a peck of pickled peppers, where is the peck he picked?\n";
 
 /* ---- placements -------------------------------------------------------------------------------------------------- */
 
@@ -123,12 +123,13 @@ static dt_status rank_main(dt_context *ctx, void *arg)
     (void)arg;
     const char *style = dt_option_text(ctx, "style", "sp", "tp, or sp: with sequence parallelism");
     int zero = (int)dt_option_int(ctx, "zero", 3, "3: fully sharded; 2, 1: whole weights, on fsdp");
+    bool brief = dt_option_flag(ctx, "brief", "nothing of parameters");
     if (!dt_options_done(ctx)) return dt_context_status(ctx);
     dt_mesh *mesh = dt_mesh_create(ctx, "dp,fsdp,tp");
     dt_module *model = make_model(mesh, strcmp(style, "sp") == 0, zero);
     dt_optim *adamw = dt_optim_adamw(model, NULL);
     const dt_text *data = dt_text_from_bytes(ctx, text, sizeof text - 1);
-    show_params(model);
+    if (!brief) show_params(model);
     for (int64_t step = 0; step < STEPS && !dt_context_status(ctx); step++) train_step(model, adamw, data, step);
     return dt_context_status(ctx);
 }

@@ -128,7 +128,7 @@ static dt_status rank_main(dt_context *ctx, void *arg)
     train(model, adamw, data, steps / 2, steps);
 
     dt_module *other = make_model(second);
-    dt_module_materialize(other, 2);                                   /* other values, which the checkpoint's replace */
+    dt_module_materialize(other, 2);                                   /* values that the checkpoint's replace     */
     dt_optim *other_adamw = dt_optim_adamw(other, NULL);
     dt_checkpoint_load(other, other_adamw, &step, path);
     dt_print(ctx, "%s, from the checkpoint of step %" PRId64 "\n", dt_mesh_text(second), step);
