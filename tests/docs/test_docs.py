@@ -4,9 +4,8 @@
 
 In README.md, CONTRIBUTING.md and docs/*.md every ```console block is a session: lines that begin with "$ " are run (dt,
 or ./NAME for an example, there on ranks that are alike and by the fewest bytes, whatever the machine), the lines up to
-the next one are their output. The ```text block after the first C program of
-a page, README.md=PROGRAM, is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is
-a case. --write puts the new outputs into the pages. Prints TAP.
+the next one are their output. The ```text block after the first C program of a page, "README.md=PROGRAM ARGUMENT...",
+is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is a case. --write puts the new outputs into the pages. Prints TAP.
 """
 import os
 import pathlib
@@ -52,7 +51,7 @@ def refresh(path, text, programs):
         yield match.span(1), f"session {n}", match[1], session(match[1], programs)
     program = PROGRAM.search(text)
     if program:
-        yield program.span(2), "the program", program[2], programs.output([programs.pages[path.name]])
+        yield program.span(2), "the program", program[2], programs.output(shlex.split(programs.pages[path.name]))
 
 
 def broken_links(path, text):
