@@ -22,6 +22,7 @@
 
 DT_BEGIN_DECLS
 
+/* A function of tensors (dt_recompute); one that sees a gradient (dt_grad_hook). */
 typedef dt_tensor *(*dt_fn)(dt_tensor *const *in, void *arg);
 typedef dt_tensor *(*dt_grad_fn)(dt_tensor *grad, void *arg);
 

@@ -37,10 +37,11 @@
 
 DT_BEGIN_DECLS
 
+/* Of one row; bytes of its struct of attributes, of a text among them. */
 enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_ATTRIBUTE_BYTES = 256,
        DT_MAX_TEXT = 64 };
 
-typedef struct dt_op dt_op;
+typedef struct dt_op dt_op;            /* a row, below                                                              */
 
 /* ---- index maps -------------------------------------------------------------------------------------------------- *
  * Where the elements of results come from along one dim, while others go over as they are: parts of a result, each from
