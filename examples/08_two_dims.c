@@ -19,7 +19,7 @@
 
 enum { BATCH = 8, LENGTH = 32, STEPS = 3 };
 
-static const dt_llama_params llama = { .vocab = 128, .width = 64, .layers = 2, .heads = 8, .kv_heads = 2,
+static const dt_llama_params llama = { .vocab = 128, .width = 64, .layers = 2, .heads = 8, .kv_heads = 4,
                                        .mlp_width = 160 };
 static const char text[] = "Peter Piper picked a peck of pickled peppers. A peck of pickled peppers Peter Piper "
                            "picked. If Peter Piper picked a peck of pickled peppers, where is the peck he picked?\n";
