@@ -22,6 +22,7 @@ has_package()
     pkg-config) command -v pkg-config ;;
     libcriterion-dev) has_header criterion/criterion.h ;;
     libhwloc-dev) has_header hwloc.h ;;
+    libdnnl-dev) has_header oneapi/dnnl/dnnl.h ;;
     libclang-rt-*) has_fuzzer ;;
     *) false ;;
     esac >/dev/null 2>&1

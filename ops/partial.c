@@ -303,14 +303,14 @@ static int count_of(const judging *j, const sum *m, summand is)
 
 static int there_of(const judging *j, const sum *m) { return j->rule->monomial_count - count_of(j, m, SUMMAND_ABSENT); }
 
-/* An operand in no monomial is in the coefficients of all, or of some: nothing says which. So a letter that it has and
- * that is reduced must be clear: in every monomial by itself, or there is but one. */
+/* An operand in no monomial is in the coefficients of some, or of all. A reduced letter that it has is reduced in those
+ * monomials whose operands have it, too; where none has, nothing says in which, unless there is but one. */
 static bool coefficients_are_clear(const judging *j, sum *m)
 {
     uint32_t coefficients = j->split & ~dti_rule_operands(j->rule);
     if (!m->reduced || !coefficients) return true;
     int there = there_of(j, m);
-    if (count_of(j, m, SUMMAND_SPLIT) == there) return true;
+    if (count_of(j, m, SUMMAND_SPLIT) > 0) return true;
     if (there > 1) {
         say(j, "%s of %s is reduced, and nothing says in which monomials", factor_text(j, j->factor).text,
             name(j, first_of(coefficients)));

@@ -35,8 +35,8 @@ DT_API dt_optim *dt_optim_adamw(dt_module *root, const dt_adamw_params *params);
  * one, too. */
 DT_API dt_optim *dt_optim_sgd(dt_module *root, const dt_sgd_params *params);
 /* One step: gradients are brought to where the states lie, together, so that what is still P is reduced, and stay
- * there; then each parameter is written. Sets the context's step one further (dt_context_step). Collective. DT_ERR_ARG: lr is
- * negative or no number; DT_ERR_STATE: the tape still needs a parameter: nothing is written. */
+ * there; then each parameter is written. Sets the context's step one further (dt_context_step). Collective.
+ * DT_ERR_ARG: lr is negative or no number; DT_ERR_STATE: the tape still needs a parameter: nothing is written. */
 DT_API dt_status dt_optim_step(dt_optim *optim, double lr);
 DT_API int64_t dt_optim_steps(const dt_optim *optim);                /* how many there were. Local                 */
 
@@ -60,8 +60,8 @@ DT_API double dt_lr_linear(int64_t step, int64_t warmup, int64_t total, double p
 DT_API dt_tensor *dt_token_count(dt_tensor *targets);
 /* The sum of cross-entropies of logits and targets over count (a scalar; NULL: that of targets): the mean over valid
  * tokens of all micro-batches where count is their sum, so that accumulated gradients are those of one batch. A count
- * of 0 divides by 1. In f64 for f64 logits, else in f32. Collective. NULL and DT_ERR_SHAPE: count is no float scalar; else
- * as of dt_cross_entropy. */
+ * of 0 divides by 1. In f64 for f64 logits, else in f32. Collective. NULL and DT_ERR_SHAPE: count is no float scalar;
+ * else as of dt_cross_entropy. */
 DT_API dt_tensor *dt_token_loss(dt_tensor *logits, dt_tensor *targets, dt_tensor *count);
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- *
