@@ -5,12 +5,12 @@
  * weight that of q, over classes, and q = w ((1 - e) at the target + e / v). All of them are sums over the classes that
  * are here, so a part of the classes gives its part of them. In f64, rounded once. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/context.h"
 #include "core/number.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/room.h"
 #include "ops/cpu/rows.h"
 #include "ops/cpu/vector.h"
 #include "placements/spec.h"
@@ -56,8 +56,8 @@ static bool are_classes(const losses *l, int64_t classes)
 
 static void end(losses *l)
 {
-    free(l->targets);
-    free(l->w);
+    dti_room_give(l->targets);
+    dti_room_give(l->w);
     dti_set_fini(&l->held);
 }
 
@@ -76,8 +76,8 @@ static bool begin(const dt_call *call, int weights, losses *l)
     l->smooth = classes ? smoothing / (double)classes : 0;
     dti_set_init(&l->held);
     dti_spec_set(x->spec, x->shape.n - 1, x->rank, &l->held);
-    l->targets = malloc((size_t)l->rows * sizeof *l->targets + 1);
-    if (w->spec) l->w = malloc((size_t)l->n * sizeof *l->w + 1);
+    l->targets = dti_room_take(call->ctx, (size_t)l->rows * sizeof *l->targets + 1);
+    if (w->spec) l->w = dti_room_take(call->ctx, (size_t)l->n * sizeof *l->w + 1);
     if (l->targets && (l->w || !w->spec)) {
         dti_numbers_convert(targets->dtype, targets->data, DT_I64, l->targets, l->rows);
         if (l->w) dti_numbers_convert(w->dtype, w->data, DT_F64, l->w, l->n);

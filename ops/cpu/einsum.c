@@ -5,7 +5,6 @@
  * With rows or columns it is a product of matrices, batch by batch: arrays that do not lie as it takes them are packed.
  * Without, products are summed where they lie, in f64 or i64, and rounded once. How it goes hangs on the equation
  * alone, never on sizes, so that a part is computed as the whole is. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/context.h"
@@ -13,6 +12,7 @@
 #include "ops/cpu/dims.h"
 #include "ops/cpu/kernels.h"
 #include "ops/cpu/product.h"
+#include "ops/cpu/room.h"
 #include "ops/cpu/vector.h"
 #include "ops/equation.h"
 
@@ -25,7 +25,7 @@ typedef struct array {                 /* an array with a letter for each dim   
     int64_t size[DT_MAX_DIMS], step[DT_MAX_DIMS]; /* steps in elements                                             */
 } array;
 
-typedef struct scratch { int n; void *at[4]; } scratch; /* what is to be freed                                      */
+typedef struct scratch { dt_context *ctx; int n; void *at[4]; } scratch; /* what is to be given back                  */
 
 /* ---- letters ----------------------------------------------------------------------------------------------------- */
 
@@ -181,7 +181,7 @@ static void pack(const array *x, const letters *kept, dt_dtype dtype, char *to)
 static bool repack(array *x, const letters *kept, dt_dtype dtype, scratch *room)
 {
     array y = { .dtype = dtype, .letters = *kept };
-    char *data = malloc((size_t)size_of(x, kept) * dt_dtype_bytes(dtype) + 1);
+    char *data = dti_room_take(room->ctx, (size_t)size_of(x, kept) * dt_dtype_bytes(dtype) + 1);
     if (!data) return false;
     room->at[room->n++] = data;
     for (int i = 0; i < kept->n; i++) y.size[i] = x->size[find(&x->letters, kept->at[i])];
@@ -211,7 +211,7 @@ static bool is_turned(const array *z, const plan *p)
 
 static bool multiply_batches(const dt_call *call, const array *x, const array *y, const plan *p, bool turned, char *to)
 {
-    dti_product m = { .dtype = x->dtype, .m = size_of(x, &p->rows), .n = size_of(y, &p->columns),
+    dti_product m = { .ctx = call->ctx, .dtype = x->dtype, .m = size_of(x, &p->rows), .n = size_of(y, &p->columns),
                       .k = size_of(x, &p->inner), .transposed = turned, .ranks = dt_rank_count(call->ctx) };
     int64_t bytes = (int64_t)dt_dtype_bytes(x->dtype), batches = size_of(x, &p->batch);
     for (int64_t i = 0; i < batches && m.m && m.n; i++) {
@@ -256,7 +256,7 @@ static bool multiply(const dt_call *call, array x, array y, const array *z, scra
     set_steps(&out);
     char *to = (char *)(uintptr_t)z->data;
     if (!direct) {
-        to = malloc((size_t)size_of(z, &z->letters) * dt_dtype_bytes(out.dtype) + 1);
+        to = dti_room_take(room->ctx, (size_t)size_of(z, &z->letters) * dt_dtype_bytes(out.dtype) + 1);
         if (!to) return false;
         room->at[room->n++] = to;
     }
@@ -409,12 +409,12 @@ dt_status dti_cpu_einsum(const dt_call *call)
     dt_shape shapes[2] = { { .n = -1 }, { .n = -1 } };
     dti_equation equation;
     dti_lettered l;
-    scratch room = { 0 };
+    scratch room = { .ctx = call->ctx };
     for (int i = 0; i < 2; i++)
         if (call->in[i].spec) shapes[i] = dt_spec_shape(call->in[i].spec);
     if (!dti_equation_parse(call->ctx, ((const dti_einsum *)call->attributes)->equation, &equation)
         || !dti_equation_bind(call->ctx, &equation, shapes, &l)) return dt_context_status(call->ctx);
     bool done = !call->out[0].data || run(call, &l, &room);
-    for (int i = 0; i < room.n; i++) free(room.at[i]);
+    for (int i = 0; i < room.n; i++) dti_room_give(room.at[i]);
     return done ? DT_OK : dt_context_fail(call->ctx, DT_ERR_MEMORY, "einsum: no memory for its arrays");
 }

@@ -2,12 +2,12 @@
  *
  * Elements picked by their numbers in the whole tensor. A number that this rank does not hold gives, or takes, nothing:
  * -0, which changes no sum. A number that the whole tensor does not have is an error, before anything is written. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/context.h"
 #include "core/number.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/room.h"
 #include "placements/spec.h"
 
 /* x as [outer, size, inner] around a dim, of which this rank holds some numbers. */
@@ -43,11 +43,11 @@ static bool begin(const dt_call *call, const dt_part *x, int dim, const dt_part 
     *p = (picking){ .outer = product(&x->shape, 0, dim), .size = x->shape.dim[dim],
                     .inner = product(&x->shape, dim + 1, x->shape.n), .whole = dt_spec_shape(x->spec).dim[dim],
                     .count = product(&ids->shape, 0, ids->shape.n) };
-    p->ids = malloc((size_t)p->count * sizeof *p->ids + 1);
+    p->ids = dti_room_take(call->ctx, (size_t)p->count * sizeof *p->ids + 1);
     if (!p->ids) return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for ids", call->op->head), false;
     dti_numbers_convert(ids->dtype, ids->data, DT_I64, p->ids, p->count);
     if (!is_there(call, p)) {
-        free(p->ids);
+        dti_room_give(p->ids);
         return false;
     }
     dti_set_init(&held);
@@ -74,7 +74,7 @@ static dt_status select_along(const dt_call *call, int dim)
             if (p.ids[i] < 0) nothing(y->dtype, to, p.inner);
             else memcpy(to, (const char *)x->data + (o * p.size + p.ids[i]) * slice, (size_t)slice);
         }
-    free(p.ids);
+    dti_room_give(p.ids);
     return DT_OK;
 }
 
@@ -107,7 +107,7 @@ dt_status dti_cpu_gather(const dt_call *call)
         if (from < 0) nothing(y->dtype, to, 1);
         else memcpy(to, (const char *)x->data + from * bytes, (size_t)bytes);
     }
-    free(p.ids);
+    dti_room_give(p.ids);
     return DT_OK;
 }
 
@@ -151,11 +151,11 @@ static dt_status add_by(const dt_call *call, void (*add)(const dt_call *, const 
     if (!begin(call, x, ((const dti_along *)call->attributes)->dim, &call->in[1], &p))
         return dt_context_status(call->ctx);
     int64_t n = p.outer * p.size * p.inner;
-    char *sums = malloc((size_t)n * dt_dtype_bytes(dti_sum_dtype(x->dtype)) + 1);
+    char *sums = dti_room_take(call->ctx, (size_t)n * dt_dtype_bytes(dti_sum_dtype(x->dtype)) + 1);
     if (sums && n) add(call, &p, sums);
     if (!sums) dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for its sums", call->op->head);
-    free(sums);
-    free(p.ids);
+    dti_room_give(sums);
+    dti_room_give(p.ids);
     return dt_context_status(call->ctx);
 }
 
@@ -173,6 +173,6 @@ dt_status dti_cpu_one_hot(const dt_call *call)
     dti_numbers_fill(y->dtype, 0, y->data, p.count * p.size);
     for (int64_t i = 0; i < p.count; i++)
         if (p.ids[i] >= 0) dti_number_set(y->dtype, 1, (char *)y->data + (i * p.size + p.ids[i]) * bytes);
-    free(p.ids);
+    dti_room_give(p.ids);
     return DT_OK;
 }

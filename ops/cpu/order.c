@@ -8,6 +8,7 @@
 #include "core/context.h"
 #include "core/number.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/room.h"
 
 /* What is no element: a place that was not filled, in a row of candidates. */
 enum { NONE = -1 };
@@ -141,10 +142,10 @@ static void run_row(ordering *o, int64_t outer, int64_t inner)
 static bool take_room(ordering *o)
 {
     size_t n = (size_t)o->n + 1;
-    o->raw = malloc(n * 8);
-    o->wide = malloc(n * sizeof *o->wide);
-    o->numbers = malloc(n * sizeof *o->numbers);
-    o->entries = malloc(n * sizeof *o->entries);
+    o->raw = dti_room_take(o->call->ctx, n * 8);
+    o->wide = dti_room_take(o->call->ctx, n * sizeof *o->wide);
+    o->numbers = dti_room_take(o->call->ctx, n * sizeof *o->numbers);
+    o->entries = dti_room_take(o->call->ctx, n * sizeof *o->entries);
     return o->raw && o->wide && o->numbers && o->entries;
 }
 
@@ -159,10 +160,10 @@ static dt_status order(const dt_call *call, int dim, bool down)
     for (int64_t i = 0; i < o.outer * o.inner && room && y->data; i++) run_row(&o, i / o.inner, i % o.inner);
     if (!room)
         dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for %lld elements", call->op->head, (long long)o.n);
-    free(o.raw);
-    free(o.wide);
-    free(o.numbers);
-    free(o.entries);
+    dti_room_give(o.raw);
+    dti_room_give(o.wide);
+    dti_room_give(o.numbers);
+    dti_room_give(o.entries);
     return dt_context_status(call->ctx);
 }
 

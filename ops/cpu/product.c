@@ -4,10 +4,10 @@
  * lies beside the matrices is taken as zero, and not stored. */
 #include "ops/cpu/product.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/number_parts.h"
+#include "ops/cpu/room.h"
 #include "ops/cpu/vector.h"
 
 enum { BLOCK_ROWS = 384 };
@@ -160,12 +160,12 @@ bool dti_product_run(const dti_product *p)
     t.bytes = dt_dtype_bytes(p->dtype);
     t.sum_bytes = dt_dtype_bytes(t.sum);
     int64_t block = p->m < BLOCK_ROWS ? p->m : BLOCK_ROWS;
-    t.panel = malloc((size_t)(p->k + 1) * DTI_LANES * t.sum_bytes);
+    t.panel = dti_room_take(p->ctx, (size_t)(p->k + 1) * DTI_LANES * t.sum_bytes);
     bool own_rows = t.sum != p->dtype || p->a_transposed;
-    if (own_rows) t.rows = malloc((size_t)(block * p->k + 1) * t.sum_bytes);
+    if (own_rows) t.rows = dti_room_take(p->ctx, (size_t)(block * p->k + 1) * t.sum_bytes);
     bool room = t.panel && (t.rows || !own_rows);
     for (int64_t i = 0; i < p->m && room; i += block) run_block(&t, i, p->m - i < block ? p->m - i : block);
-    free(t.rows);
-    free(t.panel);
+    dti_room_give(t.rows);
+    dti_room_give(t.panel);
     return room;
 }

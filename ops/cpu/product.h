@@ -8,6 +8,7 @@
 #include <dtensor/types.h>
 
 typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j] + add[i][j]; all of one dtype    */
+    dt_context *ctx;                   /* has the reference's panels                                               */
     dt_dtype dtype;
     int64_t m, n, k;
     const void *a, *b, *add;           /* add NULL: nothing is added                                               */

@@ -2,19 +2,22 @@
  *
  * Rotary positions. Sines and cosines are made once per position that this rank holds. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/context.h"
 #include "core/number.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/room.h"
 #include "ops/cpu/vector.h"
 #include "placements/spec.h"
 
 /* [positions held, (cosines of d / 2, sines of d / 2)], and room for a head behind them. */
-static double *angles(const dt_part *x, const dti_rope *rope)
+static double *angles(const dt_call *call)
 {
+    const dt_part *x = &call->in[0];
+    const dti_rope *rope = call->attributes;
     int64_t d = x->shape.dim[3], half = d / 2;
-    double *table = malloc(((size_t)(x->shape.dim[1] + 1) * (size_t)d + 1) * sizeof *table), *row = table;
+    size_t numbers = (size_t)(x->shape.dim[1] + 1) * (size_t)d + 1;
+    double *table = dti_room_take(call->ctx, numbers * sizeof *table), *row = table;
     dti_set held;
     dti_set_init(&held);
     dti_spec_set(x->spec, 1, x->rank, &held);
@@ -26,7 +29,7 @@ static double *angles(const dt_part *x, const dti_rope *rope)
                 row[half + k] = sin(angle);
             }
     if (held.lost) {
-        free(table);
+        dti_room_give(table);
         table = NULL;
     }
     dti_set_fini(&held);
@@ -48,7 +51,7 @@ dt_status dti_cpu_rope(const dt_call *call)
     int64_t b = x->shape.dim[0], s = x->shape.dim[1], h = x->shape.dim[2], d = x->shape.dim[3];
     int64_t bytes = d * (int64_t)dt_dtype_bytes(x->dtype);
     if (b * s * h * d == 0) return DT_OK;
-    double *table = angles(x, call->attributes), *head = table ? table + s * d : NULL;
+    double *table = angles(call), *head = table ? table + s * d : NULL;
     if (!table)
         return dt_context_fail(call->ctx, DT_ERR_MEMORY, "rope: no memory for the angles of %lld positions",
                                (long long)s);
@@ -57,6 +60,6 @@ dt_status dti_cpu_rope(const dt_call *call)
         turn(head, table + row / h % s * d, d / 2);
         dti_numbers_convert(DT_F64, head, y->dtype, (char *)y->data + row * bytes, d);
     }
-    free(table);
+    dti_room_give(table);
     return DT_OK;
 }

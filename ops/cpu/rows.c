@@ -5,12 +5,12 @@
 #include "ops/cpu/rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/number.h"
 #include "ops/cpu/dims.h"
 #include "ops/cpu/kernels.h"
+#include "ops/cpu/room.h"
 #include "ops/cpu/vector.h"
 #include "placements/spec.h"
 
@@ -128,9 +128,10 @@ static int64_t elements(const dt_part *x)
 }
 
 /* Of the elements that this rank holds along a dim. NULL: memory ran out. */
-static int64_t *indices(const dt_part *x, int dim)
+static int64_t *indices(const dt_call *call, int dim)
 {
-    int64_t *index = malloc((size_t)x->shape.dim[dim] * sizeof *index + 1), n = 0;
+    const dt_part *x = &call->in[0];
+    int64_t *index = dti_room_take(call->ctx, (size_t)x->shape.dim[dim] * sizeof *index + 1), n = 0;
     dti_set held;
     dti_set_init(&held);
     dti_spec_set(x->spec, dim, x->rank, &held);
@@ -139,7 +140,7 @@ static int64_t *indices(const dt_part *x, int dim)
         for (int64_t at = dti_set_at(&held)[i].lo; at < dti_set_at(&held)[i].hi; at++) index[n++] = at;
     dti_set_fini(&held);
     if (known) return index;
-    free(index);
+    dti_room_give(index);
     return NULL;
 }
 
@@ -151,21 +152,23 @@ dt_status dti_rows_run(const dt_call *call, const dti_rows *how)
     g.row.n = dti_walk_count(&g.nest.reduced) * (g.nest.taken ? g.nest.inner : 1);
     g.stride = (int64_t)(dti_blocks(g.row.n) + 1) * DTI_LANES;
     if (!call->out[0].data && (how->back || elements(&call->out[0]) == 0)) return DT_OK;
-    int64_t rows = g.nest.taken ? 1 : DTI_LANES, *index = how->indexed ? indices(&call->in[0], how->dims.dim[0]) : NULL;
-    g.rows = calloc((size_t)((rows + 2) * g.stride), sizeof *g.rows);
+    int64_t rows = g.nest.taken ? 1 : DTI_LANES, *index = how->indexed ? indices(call, how->dims.dim[0]) : NULL;
+    size_t bytes = (size_t)((rows + 2) * g.stride) * sizeof *g.rows;
+    g.rows = dti_room_take(call->ctx, bytes);
     if (!g.rows || (how->indexed && !index)) {
-        free(index);
-        free(g.rows);
+        dti_room_give(index);
+        dti_room_give(g.rows);
         return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for %lld numbers", call->op->head,
                                (long long)((rows + 2) * g.stride));
     }
+    memset(g.rows, 0, bytes);
     g.row.index = index;
     g.row.w = widen(call, how->w, g.rows + rows * g.stride, g.row.n);
     g.row.b = widen(call, how->b, g.rows + (rows + 1) * g.stride, g.row.n);
     if (g.nest.taken) run_rows(&g);
     else run_columns(&g);
-    free(g.rows);
-    free(index);
+    dti_room_give(g.rows);
+    dti_room_give(index);
     return DT_OK;
 }
 
