@@ -78,7 +78,7 @@ static bool measure(dt_context *ctx, const shape *z, int rounds, timing *best)
     void *data[4];
     for (int i = 0; i < 4; i++) data[i] = calloc((size_t)sizes[i], dt_dtype_bytes(dtype));
     for (int round = 0; round < rounds && dt_context_status(ctx) == DT_OK; round++) {
-        multiply(z, dtype, data, best);
+        multiply(ctx, z, dtype, data, best);
         attend(ctx, q, k, z->causal, best);
     }
     for (int i = 0; i < 4; i++) free(data[i]);

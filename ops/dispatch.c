@@ -415,6 +415,12 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
     return !dti_failed(ctx);
 }
 
+/* Is the result's part all of the operand's? */
+static bool shares(const dti_dispatch *d, const dt_tensor *x)
+{
+    return d->op->shares && x->storage && x->storage->n == (size_t)d->result[0]->local_bytes;
+}
+
 static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                     dti_storage **y)
 {
@@ -422,6 +428,7 @@ static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes
     if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
     if (!read_fill(ctx, d, attributes, &fill)) return false;
     if (d->pull[0]) return pull(d, fill, x, y);
+    if (shares(d, x[0])) return y[0] = dti_storage_retain(x[0]->storage), true;
     for (int r = 0; r < d->op->writes; r++) y[r] = x[r]->storage ? dti_storage_retain(x[r]->storage) : NULL;
     for (int r = d->op->writes; r < d->result_count; r++)
         if (!dti_part_new(d->result[r], &y[r])) return false;
