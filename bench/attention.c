@@ -45,8 +45,8 @@ static void multiply(dt_context *ctx, const shape *z, dt_dtype dtype, void *cons
 {
     dti_product first = { .ctx = ctx, .dtype = dtype, .m = z->s, .n = z->s, .k = z->d, .a = data[0], .b = data[1],
                           .transposed = true, .c = data[2], .ranks = INT32_MAX };
-    dti_product second = { .ctx = ctx, .dtype = dtype, .m = z->s, .n = z->d, .k = z->s, .a = data[2], .b = data[1], .c = data[3],
-                           .ranks = INT32_MAX };
+    dti_product second = { .ctx = ctx, .dtype = dtype, .m = z->s, .n = z->d, .k = z->s, .a = data[2], .b = data[1],
+                           .c = data[3], .ranks = INT32_MAX };
     double since = now_ns();
     dti_product_run(&first);
     dti_product_run(&second);

@@ -164,8 +164,8 @@ struct dt_op {
     dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
     int writes;                    /* the first so many results are the first operands, written in place           */
-    bool shares;                   /* the result is the operand's part as it lies, in other dims: it shares the elements,
-                                      and the kernel, which copies them, runs where a rank has not all             */
+    bool shares;                   /* the result is the operand's part as it lies, in other dims: it shares the
+                                      elements; the kernel, which copies, runs where a rank has not all of them    */
 };
 
 /* The op's first result: a new tensor, or, of a row that writes, the operand. Absent operands are NULL. Operands are

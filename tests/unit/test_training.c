@@ -213,8 +213,8 @@ static void test_accumulated(void)
 
 /* ---- bit for bit ------------------------------------------------------------------------------------------------- */
 
-/* A gradient is summed over dp in the order of ranks, wherever the sum is to lie and whenever it is taken: all gradients
- * at once, or a group's in backward. The norm of all would be summed in another order, so gradients stay unclipped. */
+/* A gradient is summed over dp in the order of ranks, wherever the sum is to lie and whenever it is taken: all
+ * gradients at once, or a group's in backward. The norm of all would be summed in another order: nothing is clipped. */
 static const placing same_dp[] = {
     { "dp=4", "dp:S(0)", .ranks = 4 },
     { "dp=4", "dp:S(0)", .sharded = "dp", .ranks = 4 },

@@ -90,8 +90,8 @@ static void expect_calls(const counting *c, phase at, const dt_counters *before,
     int others = (int)(all_calls(now) - all_calls(before)) - gathers - scatters - reduces;
     expect(gathers == due->all_gathers && scatters == due->reduce_scatters && reduces == due->all_reduces && !others,
            "%s%s, %s along %s: %d all-gathers, %d reduce-scatters, %d all-reduces, %d others; expected %d, %d, %d",
-           c->placing.mesh, c->placing.sharded ? " sharded" : "", phases[at], c->dim, gathers, scatters, reduces, others,
-           due->all_gathers, due->reduce_scatters, due->all_reduces);
+           c->placing.mesh, c->placing.sharded ? " sharded" : "", phases[at], c->dim, gathers, scatters, reduces,
+           others, due->all_gathers, due->reduce_scatters, due->all_reduces);
 }
 
 typedef struct stepping { dt_tensor *ids, *targets, *logits, *loss; } stepping;
