@@ -322,7 +322,7 @@ static dt_status steady_rank(dt_context *ctx, void *arg)
     calls = heap_calls() - calls;
     const char *mesh = of->placing.mesh;
     expect(dt_context_status(ctx) == DT_OK, "%s", dt_context_error(ctx));
-    if (!heap_counts()) return dt_context_status(ctx); /* a sanitizer's, where objects rest before they are taken again */
+    if (!heap_counts()) return dt_context_status(ctx); /* a sanitizer stands there, and objects rest */
     expect(calls == 0, "%s: %ld calls of the heap in %d steps", mesh, calls, TIMES);
     expect(ctx->arena.total == before, "%s: the context holds %zu bytes, %zu before", mesh, ctx->arena.total, before);
     expect(pages == 0, "%s: %ld page faults in %d steps", mesh, pages, TIMES);
