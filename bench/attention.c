@@ -43,10 +43,10 @@ static void keep(double *best, double since)
 /* The products of one head: by the reference, and by the library where there is one. */
 static void multiply(dt_context *ctx, const shape *z, dt_dtype dtype, void *const data[4], timing *best)
 {
-    dti_product first = { .ctx = ctx, .dtype = dtype, .m = z->s, .n = z->s, .k = z->d, .a = data[0], .b = data[1],
-                          .transposed = true, .c = data[2], .ranks = INT32_MAX };
-    dti_product second = { .ctx = ctx, .dtype = dtype, .m = z->s, .n = z->d, .k = z->s, .a = data[2], .b = data[1],
-                           .c = data[3], .ranks = INT32_MAX };
+    dti_product first = { .dtype = dtype, .m = z->s, .n = z->s, .k = z->d, .a = data[0], .b = data[1],
+                          .transposed = true, .c = data[2], .ranks = INT32_MAX, .ctx = ctx };
+    dti_product second = { .dtype = dtype, .m = z->s, .n = z->d, .k = z->s, .a = data[2], .b = data[1], .c = data[3],
+                           .ranks = INT32_MAX, .ctx = ctx };
     double since = now_ns();
     dti_product_run(&first);
     dti_product_run(&second);

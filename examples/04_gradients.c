@@ -11,31 +11,15 @@
  * So a placement that moves nothing forward still says where the gradient is to be summed. A bias that is whole has a
  * gradient that is whole; where the batch is split, weights get gradients that are P along dp: DDP reduces those.
  *
- * Run: ./04_gradients --dt-ranks=8 --dt-mesh=dp=2,tp=4
+ * Run: ./04_gradients --dt-ranks=8 --dt-mesh=dp=2,tp=4 --dt-small=0
  *      ./04_gradients --dt-ranks=3 --dt-mesh=dp=1,tp=3         uneven pieces */
-#include <inttypes.h>
-
-#include <dtensor/dtensor.h>
+#include "show.h"
 
 /* ---- what is shown ----------------------------------------------------------------------------------------------- */
 
 static void show(dt_context *ctx, const char *what, dt_tensor *x)
 {
     dt_print(ctx, "  %-22s %s\n", what, x ? dt_spec_text(dt_tensor_spec(x)) : "none");
-}
-
-static void show_calls(dt_context *ctx, dt_mesh *mesh, const char *what, dt_counters before)
-{
-    dt_counters now = dt_mesh_counters(mesh, "tp");
-    bool any = false;
-    dt_print(ctx, "%s along tp:", what);
-    for (int kind = 0; kind < DT_COMM_KIND_COUNT; kind++) {
-        int64_t calls = now.calls[kind] - before.calls[kind];
-        if (calls == 0 || kind == DT_COMM_LOCAL) continue;
-        dt_print(ctx, "%s %" PRId64 " %s", any ? "," : "", calls, dt_comm_kind_text((dt_comm_kind)kind));
-        any = true;
-    }
-    dt_print(ctx, "%s\n", any ? "" : " nothing");
 }
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
@@ -89,12 +73,12 @@ static dt_status rank_main(dt_context *ctx, void *arg)
 
     dt_counters before = dt_mesh_counters(mesh, "tp");
     dt_tensor *y = forward(&m, x);
-    show_calls(ctx, mesh, "forward ", before);
+    show_calls(mesh, "tp", "forward  along tp", before);
 
     dt_tensor *seed = dt_full(dt_spec_parse(mesh, "f64[6,16]@dp:S(0)"), 1);
     before = dt_mesh_counters(mesh, "tp");
     if (dt_backward(y, seed)) return dt_context_status(ctx);
-    show_calls(ctx, mesh, "backward", before);
+    show_calls(mesh, "tp", "backward along tp", before);
 
     dt_print(ctx, "\ngradients, where they are\n");
     show(ctx, "x", dt_grad(x));

@@ -12,27 +12,9 @@
  * Backward also needs the MLP's input. The tape keeps n, which has fewer bytes than its gathered copy, and gathers it
  * once more: one all-gather beyond the duals. The norm's weight, whole on all ranks, gets a gradient that is P.
  *
- * Run: ./05_sequence_parallel --dt-ranks=4 --dt-mesh=tp=4
+ * Run: ./05_sequence_parallel --dt-ranks=4 --dt-mesh=tp=4 --dt-small=0
  *      ./05_sequence_parallel --dt-ranks=3 --dt-mesh=tp=3      10 tokens over 3 ranks are 4, 3, 3 */
-#include <inttypes.h>
-
-#include <dtensor/dtensor.h>
-
-/* ---- what is shown ----------------------------------------------------------------------------------------------- */
-
-static void show_calls(dt_context *ctx, dt_mesh *mesh, const char *what, dt_counters before)
-{
-    dt_counters now = dt_mesh_counters(mesh, NULL);
-    bool any = false;
-    dt_print(ctx, "%s:", what);
-    for (int kind = 0; kind < DT_COMM_KIND_COUNT; kind++) {
-        int64_t calls = now.calls[kind] - before.calls[kind];
-        if (calls == 0 || kind == DT_COMM_LOCAL) continue;
-        dt_print(ctx, "%s %" PRId64 " %s", any ? "," : "", calls, dt_comm_kind_text((dt_comm_kind)kind));
-        any = true;
-    }
-    dt_print(ctx, "%s\n", any ? "" : " nothing");
-}
+#include "show.h"
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
@@ -84,12 +66,12 @@ static dt_status rank_main(dt_context *ctx, void *arg)
 
     dt_counters before = dt_mesh_counters(mesh, NULL);
     dt_tensor *y = forward(ctx, &l, x);
-    show_calls(ctx, mesh, "forward ", before);
+    show_calls(mesh, NULL, "forward ", before);
 
     dt_tensor *seed = dt_full(dt_spec_parse(mesh, "f64[2,10,16]@tp:S(1)"), 1);
     before = dt_mesh_counters(mesh, NULL);
     if (dt_backward(y, seed)) return dt_context_status(ctx);
-    show_calls(ctx, mesh, "backward", before);
+    show_calls(mesh, NULL, "backward", before);
 
     dt_print(ctx, "\ngradients, where they are\n");
     dt_print(ctx, "  x                  %s\n", dt_spec_text(dt_tensor_spec(dt_grad(x))));

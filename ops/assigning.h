@@ -17,6 +17,7 @@ typedef struct dti_candidates {        /* along one mesh dim; those that move no
     int count, free_count;
     int tried;                         /* how many of them are                                                     */
     int whole;                         /* the one that has all operands R                                          */
+    int64_t share[DTI_MAX_STRATEGIES]; /* into how many pieces each splits the work                                */
     dti_strategy strategy[DTI_MAX_STRATEGIES];
 } dti_candidates;
 
@@ -26,6 +27,9 @@ typedef struct dti_assignment {
     int chosen[DT_MAX_MESH_DIMS];
 } dti_assignment;
 
+/* What an operand's bytes are made of, along the mesh dims before one. */
+typedef struct dti_tally { int64_t parts, holders, kept, summed, messages; int slowest; } dti_tally;
+
 typedef struct dti_assigning {
     dt_context *ctx;
     const dti_ask *ask;
@@ -34,15 +38,19 @@ typedef struct dti_assigning {
     const dt_mesh *mesh;
     int wanted;
     int64_t elements[DTI_MAX_OPERANDS], made[DTI_MAX_RESULTS]; /* of operands, of results                          */
+    int64_t element_bytes[DTI_MAX_OPERANDS];
     int64_t touched;                   /* bytes of all operands and results                                        */
     dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
+    bool maps, breaks;                 /* any letter goes through an index map, may be broken up                   */
     dti_price prices[DT_MAX_LINKS];
     int chosen[DT_MAX_MESH_DIMS];      /* the assignment at hand                                                   */
+    int told[DTI_MAX_OPERANDS];        /* of each operand's tallies, along so many mesh dims, it is that of these   */
     int best_count;                    /* the best so far, cheapest first                                          */
     dti_assignment best[DTI_MAX_ALTERNATIVES];
-    dti_candidates dim[DT_MAX_MESH_DIMS]; /* last: large, and not zeroed                                              */
+    dti_candidates dim[DT_MAX_MESH_DIMS]; /* these two last: large, and not zeroed                                    */
+    dti_tally tally[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS + 1];
 } dti_assigning;
 
 static inline bool dti_assigning_has(const dti_assigning *s, int operand)
@@ -78,8 +86,18 @@ int dti_bound_factor_of(const dti_bound *bound, const dti_bound_dims *dims, int 
 int dti_assigning_mapped(const dti_assigning *s, const dti_bound_dims *dims, int d);
 /* Write how operand i is given along each mesh dim. */
 void dti_assigning_place(dti_assigning *s, int i);
-/* The price of the assignment at hand. */
-dti_assignment dti_assigning_price(const dti_assigning *s);
+/* Write into how many pieces the strategies along a mesh dim split the work. */
+void dti_assigning_share(dti_assigning *s, int m);
+/* The price of the assignment at hand, but not which it is. false: it is dearer than a bar, and not told to the end;
+ * without one (NULL) all is told. */
+bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assignment *price);
+
+/* To be said whenever the assignment at hand changes along a mesh dim. */
+static inline void dti_assigning_changed(dti_assigning *s, int m)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (s->told[i] > m) s->told[i] = m;
+}
 /* Is each letter of the assignment at hand split either as a whole or by its factors? *whole: those that are, bit l. */
 bool dti_assigning_agrees(const dti_assigning *s, uint64_t *whole);
 /* Write answer i by the best assignment of this number. false: memory ran out. */

@@ -10,6 +10,7 @@
 #include "ops/gradients.h"
 #include "ops/losses.h"
 #include "ops/tables.h"
+#include "tensor/tensor.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -29,11 +30,18 @@ static dt_status write_rule(dt_context *ctx, const char *op, const dt_shape *fir
     return DT_OK;
 }
 
+static bool check_smoothing(dt_context *ctx, double smoothing)
+{
+    if (smoothing >= 0 && smoothing <= 1) return true;
+    dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: expected label_smoothing in 0 .. 1, got %g", smoothing);
+    return false;
+}
+
 static dt_status derive_cross_entropy(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n,
                                       dt_derived *out)
 {
-    (void)attributes;
     (void)n;
+    if (!check_smoothing(ctx, ((const dti_cross_entropy *)attributes)->smoothing)) return DT_ERR_ARG;
     return write_rule(ctx, "cross_entropy", &shapes[0], 1, "# v!, #, v!? -> #, # | #, #", out);
 }
 
@@ -143,9 +151,7 @@ static dt_tensor *reduced(dt_tensor *const *y, dt_reduction reduction)
 
 static bool check_params(dt_context *ctx, const dt_cross_entropy_params *params)
 {
-    if (!(params->label_smoothing >= 0 && params->label_smoothing <= 1))
-        return dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: expected label_smoothing in 0 .. 1, got %g",
-                               params->label_smoothing), false;
+    if (!check_smoothing(ctx, params->label_smoothing)) return false; /* a known call asks no row                  */
     if ((unsigned)params->reduction <= DT_REDUCTION_NONE) return true;
     return dt_context_fail(ctx, DT_ERR_ARG, "cross_entropy: %d is no DT_REDUCTION_*", (int)params->reduction), false;
 }
@@ -161,12 +167,17 @@ dt_tensor *dti_cross_entropy_wide(dt_tensor *logits, dt_tensor *targets, const d
     int scope = dt_scope_push(ctx, 0);
     dt_apply_all(&cross_entropy, (dt_tensor *[]){ logits, targets, with.class_weights }, 3,
                  &(dti_cross_entropy){ with.label_smoothing }, y, 2);
-    return dt_scope_pop(ctx, scope, y[0] ? reduced(y, with.reduction) : NULL);
+    dt_tensor *loss = y[0] ? reduced(y, with.reduction) : NULL;
+    if (loss && !dti_tensor_made_of(loss, y[0])) loss = NULL;
+    return dt_scope_pop(ctx, scope, loss);
 }
 
 dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params)
 {
     dt_tensor *loss = dti_cross_entropy_wide(logits, targets, params);
     dt_dtype dtype = loss ? dt_spec_dtype(dt_tensor_spec(logits)) : DT_DTYPE_DEFAULT;
-    return loss && dt_spec_dtype(dt_tensor_spec(loss)) != dtype ? dt_cast(loss, dtype) : loss;
+    if (!loss || dt_spec_dtype(dt_tensor_spec(loss)) == dtype) return loss;
+    dt_tensor *narrow = dt_cast(loss, dtype);
+    if (narrow) dti_tensor_come_of(narrow, loss);
+    return narrow;
 }

@@ -127,6 +127,16 @@ static bool give_results(dti_dispatch *d)
     return true;
 }
 
+/* A new dim of size 1 may be asked for in pieces: then this rank has all there is, or nothing. */
+static bool may_share(dt_context *ctx, const dti_dispatch *d)
+{
+    int64_t bytes = d->result[0]->local_bytes;
+    if (!d->op->shares || bytes == 0 || bytes == d->used[0]->local_bytes) return true;
+    dti_fail(ctx, DT_ERR_SHAPE, "%s: shares its operand %s, and makes %s of it", dti_rule_op(d->rule),
+             d->used[0]->text, d->result[0]->text);
+    return false;
+}
+
 /* What propagation needs is large and short-lived. */
 typedef struct work { dti_asking asking; dti_propagation propagation; } work;
 
@@ -155,7 +165,7 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
     made->rule = w->asking.rule;
     memcpy(made->key, attributes->key, attributes->bytes);
     memcpy(made->key + attributes->bytes, attributes->values, attributes->bytes);
-    *d = (dti_dispatch){ .origin = { 1, destroy }, .op = op, .rule = &made->rule, .n = n,
+    *d = (dti_dispatch){ .origin = { 1, destroy, dti_dispatch_explained }, .op = op, .rule = &made->rule, .n = n,
                          .result_count = made->rule.result_count, .key = made->key, .key_bytes = attributes->bytes,
                          .values = made->key + attributes->bytes, .asked = attributes->asked,
                          .number_dims = answer->number_dims };
@@ -174,7 +184,8 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
         return NULL;
     }
     for (int r = 0; r < d->result_count; r++) d->result[r] = answer->result[r];
-    if (give_results(d) && dti_write_fits(ctx, d) && set_pulls(ctx, d, &w->asking.derived.map)) return d;
+    if (give_results(d) && may_share(ctx, d) && dti_write_fits(ctx, d) && set_pulls(ctx, d, &w->asking.derived.map))
+        return d;
     dti_dispatch_release(d);
     return NULL;
 }
@@ -182,10 +193,10 @@ static dti_dispatch *new_dispatch(dt_context *ctx, const dt_op *op, const dt_spe
 static dti_dispatch *make(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int n,
                           const dti_attributes *attributes)
 {
-    work *w = malloc(sizeof *w);
+    work *w = dti_context_borrow(ctx, sizeof *w);
     dti_dispatch *d = w ? new_dispatch(ctx, op, in, n, attributes, w) : NULL;
     if (!d && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "%s: no memory to remember a call", op->head);
-    free(w);
+    dti_context_give(ctx, w, sizeof *w);
     return d;
 }
 
@@ -415,20 +426,16 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
     return !dti_failed(ctx);
 }
 
-/* Is the result's part all of the operand's? */
-static bool shares(const dti_dispatch *d, const dt_tensor *x)
-{
-    return d->op->shares && x->storage && x->storage->n == (size_t)d->result[0]->local_bytes;
-}
-
 static bool compute(dt_context *ctx, const dti_dispatch *d, const dti_attributes *attributes, dt_tensor *const *x,
                     dti_storage **y)
 {
     double fill;
     if (d->whole && d->result[0]->mesh->rank >= 0) return decompose(ctx, d, attributes, x, y);
+    if (d->op->shares && d->result[0]->local_bytes == x[0]->spec->local_bytes)
+        return y[0] = x[0]->storage ? dti_storage_retain(x[0]->storage) : NULL, true;
+    if (d->op->shares) return dti_part_new(d->result[0], &y[0]);
     if (!read_fill(ctx, d, attributes, &fill)) return false;
     if (d->pull[0]) return pull(d, fill, x, y);
-    if (shares(d, x[0])) return y[0] = dti_storage_retain(x[0]->storage), true;
     for (int r = 0; r < d->op->writes; r++) y[r] = x[r]->storage ? dti_storage_retain(x[r]->storage) : NULL;
     for (int r = d->op->writes; r < d->result_count; r++)
         if (!dti_part_new(d->result[r], &y[r])) return false;
@@ -457,7 +464,7 @@ static bool check_call(dt_context *ctx, const dt_op *op, int n, dt_tensor *const
 
 static bool check_operands(dt_context *ctx, const dt_op *op, dt_tensor *const *in, int n)
 {
-    if (!op->kernel && !ctx->dry)
+    if (!op->kernel && !op->shares && !ctx->dry)
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no kernel", op->head), false;
     for (int i = 0; i < n; i++)
         if (in[i] && in[i]->ctx != ctx)

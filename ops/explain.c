@@ -23,11 +23,16 @@ static int64_t received(const dti_way *way, int i, int rank)
     return bytes;
 }
 
-/* Of operands first .. end - 1, received by the rank with most of all. Of one plan that is its price. */
-static int64_t busiest(const dti_way *way, int first, int end, int ranks)
+/* What ranks receive of the parts of an op; by_rank: NULL where they are too many. */
+typedef struct receipts { int64_t *by_rank; int ranks; } receipts;
+
+static int64_t of_parts(const receipts *parts, int rank) { return parts && parts->by_rank ? parts->by_rank[rank] : 0; }
+
+/* Of operands first .. end - 1, and of parts, received by the rank with most of all. Of one plan that is its price. */
+static int64_t busiest(const dti_way *way, int first, int end, int ranks, const receipts *parts)
 {
-    int64_t most = 0, sum = 0;
-    int moving = 0;
+    int64_t most = 0, sum = parts ? way->statistics : 0;
+    int moving = sum > 0;
     for (int i = first; i < end; i++)
         for (int k = 0; k < DTI_MOVES; k++) {
             int64_t bytes = dt_plan_price(way->plans[i][k]).bytes;
@@ -36,7 +41,7 @@ static int64_t busiest(const dti_way *way, int first, int end, int ranks)
         }
     if (moving < 2 || ranks > MANY_RANKS) return sum;
     for (int rank = 0; rank < ranks; rank++) {
-        int64_t bytes = 0;
+        int64_t bytes = of_parts(parts, rank);
         for (int i = first; i < end; i++) bytes += received(way, i, rank);
         if (bytes > most) most = bytes;
     }
@@ -67,29 +72,60 @@ static void plan_results(const dti_explanation *e, const dti_answer *answer, dti
     }
 }
 
-/* What the first rank receives where the op is made of others: the call itself, on a mesh without data. */
-static void call_dry(const dti_explanation *e, dt_mesh *mesh, const dti_answer *answer, dti_way *way)
+static void count_move(const dt_event *event, void *arg)
+{
+    const receipts *parts = arg;
+    for (int r = 0; event->kind == DT_EVENT_MOVE && r < parts->ranks; r++)
+        parts->by_rank[r] += dt_plan_received(event->object, r);
+}
+
+/* What ranks receive where the op is made of others: the call itself, on a mesh without data. */
+static void call_dry(const dti_explanation *e, dt_mesh *mesh, const dti_answer *answer, receipts *parts, dti_way *way)
 {
     dt_context *ctx = dt_mesh_context(mesh);
     dt_tensor *x[DT_MAX_OPERANDS] = { NULL };
+    int observers = ctx->observer_count;
     int scope = dt_scope_push(ctx, 0);
     for (int i = 0; i < e->n; i++)
         if (e->given[i]) x[i] = dt_zeros(dt_spec_parse(mesh, answer->used[i]->text));
     dt_counters before = dt_mesh_counters(mesh, NULL);
+    if (parts->by_rank) {
+        ctx->observers[observers].fn = count_move;
+        ctx->observers[ctx->observer_count++].arg = parts;
+    }
     dt_apply(e->op, x, e->n, e->attributes.values);
+    ctx->observer_count = observers;
     dt_counters after = dt_mesh_counters(mesh, NULL);
     for (int k = 0; k < DT_COMM_KIND_COUNT; k++) way->statistics += after.bytes[k] - before.bytes[k];
+    for (int r = 0; parts->by_rank && r < parts->ranks; r++)
+        if (parts->by_rank[r] > way->statistics) way->statistics = parts->by_rank[r];
     way->calls = after.implied - before.implied;
     dt_scope_pop(ctx, scope, NULL);
 }
 
+/* By ranks of the context, what was counted by those of the mesh. */
+static void place_receipts(const dti_explanation *e, receipts *parts, int ranks)
+{
+    int64_t *placed = calloc((size_t)ranks, sizeof *placed);
+    for (int rank = 0; placed && parts->by_rank && rank < ranks; rank++) {
+        int own = dti_mesh_index(e->mesh, rank);
+        if (own >= 0) placed[rank] = parts->by_rank[own];
+    }
+    free(parts->by_rank);
+    parts->by_rank = placed;
+}
+
 /* A context with data is not asked to communicate: another one stands for it. */
-static void count_statistics(const dti_explanation *e, const dti_answer *answer, dti_way *way)
+static void count_statistics(const dti_explanation *e, const dti_answer *answer, receipts *parts, dti_way *way)
 {
     dt_context *ctx = e->mesh->ctx, *dry = ctx->dry ? ctx : dt_context_dry(e->mesh->size);
     dt_mesh *mesh = ctx->dry ? e->mesh : dt_mesh_create(dry, e->mesh->text);
-    if (mesh) call_dry(e, mesh, answer, way);
-    if (dry != ctx) dt_context_destroy(&dry);
+    parts->ranks = dt_rank_count(dry);
+    if (dt_rank_count(ctx) <= MANY_RANKS) parts->by_rank = calloc((size_t)dt_rank_count(ctx), sizeof *parts->by_rank);
+    if (mesh) call_dry(e, mesh, answer, parts, way);
+    if (dry == ctx) return;
+    place_receipts(e, parts, dt_rank_count(ctx));
+    dt_context_destroy(&dry);
 }
 
 /* The plans are those of a call: for the least time. false: the context says why. */
@@ -101,11 +137,13 @@ static bool plan_way(const dti_explanation *e, const dti_answer *answer, dti_way
     for (int i = 0; i < e->n; i++) {
         if (e->given[i] && answer->used[i] != e->given[i])
             plan_operand(e->given[i], e->on[i], answer->used[i], way->plans[i]);
-        way->moved[i] = busiest(way, i, i + 1, ranks);
+        way->moved[i] = busiest(way, i, i + 1, ranks, NULL);
     }
     plan_results(e, answer, way);
-    if (answer->broken_dims) count_statistics(e, answer, way);
-    way->bytes = busiest(way, 0, DTI_MOVING, ranks) + way->statistics;
+    receipts parts = { NULL, 0 };
+    if (answer->broken_dims) count_statistics(e, answer, &parts, way);
+    way->bytes = busiest(way, 0, DTI_MOVING, ranks, &parts);
+    free(parts.by_rank);
     return dt_context_status(ctx) == DT_OK;
 }
 

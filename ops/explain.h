@@ -20,7 +20,7 @@ typedef struct dti_way {
     const dt_plan *plans[DTI_MOVING][DTI_MOVES]; /* one behind the other; NULL: none                               */
     int64_t moved[DTI_MOVING];         /* received of an operand, or a result, by its busiest rank                 */
     bool pulls;                        /* results are pulled                                                       */
-    int64_t statistics, calls;         /* bytes of what is reduced where the op is made of others, in calls        */
+    int64_t statistics, calls;         /* received by the busiest rank where the op is made of others, in calls     */
     int64_t bytes;                     /* received by the busiest rank, of all these together and of statistics    */
 } dti_way;
 

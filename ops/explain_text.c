@@ -85,10 +85,10 @@ static void put_cost(dti_pen *cells, const void *arg)
 {
     const dti_way *way = &((const dti_explanation *)arg)->way;
     if (way->calls)
-        dti_put(cells, "parts\t%lld\treceived by the first rank in %lld calls, statistics of rows\n",
+        dti_put(cells, "parts\t%lld\treceived by the busiest rank in %lld calls, statistics of rows\n",
                 (long long)way->statistics, (long long)way->calls);
     dti_put(cells, "bytes\t%lld\treceived by the busiest rank%s\n", (long long)way->bytes,
-            way->calls ? " of operands, and of parts" : "");
+            way->calls ? ", of operands and parts" : "");
     dti_put(cells, "time\t%.3f\tus, moves and work, by the formulas that choose\n", (double)way->answer->ns / 1e3);
 }
 

@@ -17,7 +17,7 @@ static dt_status grad_fill(dt_gradient *g)
 static const dt_attribute value[] = { { "value", DT_ATTRIBUTE_NUMBER, offsetof(dti_map_numbers, a) } };
 
 static const dt_op copy = {
-    .head = "copy(x)", .rule = "... -> ...", .polynomial = "x, rising", .kernel = dti_cpu_view,
+    .head = "copy(x)", .rule = "... -> ...", .polynomial = "x, rising", .kernel = dti_cpu_copy,
     .gradient = dti_grad_same, .doc = "the same elements once more",
 };
 /* x + 1: of what is P the first rank has the number. */

@@ -49,10 +49,16 @@ static dt_status derive_addmm(dt_context *ctx, const void *attributes, const dt_
 {
     const dt_shape *c = &shapes[0];
     dti_pen pen = { out->rule, sizeof out->rule, 0 };
+    bool missing = c->n < 0 || shapes[1].n < 0 || shapes[2].n < 0; /* which is said where the rule is bound        */
     (void)attributes;
-    if (n < 3 || c->n < 0 || shapes[1].n != 2 || shapes[2].n != 2 || c->n > 2)
+    (void)n;
+    if (!missing && (shapes[1].n != 2 || shapes[2].n != 2 || c->n > 2))
         return dt_context_fail(ctx, DT_ERR_SHAPE, "addmm: expected at most 2 dims for c, and 2 for a and b, got %d, %d "
-                               "and %d", c->n, n > 1 ? shapes[1].n : -1, n > 2 ? shapes[2].n : -1);
+                               "and %d", c->n, shapes[1].n, shapes[2].n);
+    if (missing) {
+        dti_put(&pen, "m n, m k, k n -> m n");
+        return DT_OK;
+    }
     if (c->n == 2) dti_put(&pen, "%s ", c->dim[0] == 1 && shapes[1].dim[0] != 1 ? "y" : "m");
     if (c->n >= 1) dti_put(&pen, "%s", c->dim[c->n - 1] == 1 && shapes[2].dim[1] != 1 ? "z" : "n");
     dti_put(&pen, ", m k, k n -> m n");

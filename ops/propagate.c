@@ -97,6 +97,15 @@ static bool count_touched(dti_assigning *s)
     return fits;
 }
 
+static void find_kinds_of_price(dti_assigning *s)
+{
+    s->maps = s->breaks = false;
+    for (int l = 0; l < s->rule->letter_count; l++) {
+        s->maps |= s->out->bound.letter[l].map >= 0;
+        s->breaks |= (s->rule->letter[l].flags & DTI_LETTER_WHOLE) != 0;
+    }
+}
+
 static bool is_integer(const dt_spec *spec) { return spec->form.dtype >= DT_I64; }
 
 /* ---- strategies -------------------------------------------------------------------------------------------------- */
@@ -194,6 +203,7 @@ static void find_candidates(dti_assigning *s, int m)
     else c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : DTI_MAX_STRATEGIES);
     if (s->ask->writes) leave_out_moved(s, m, c);
     free_first(s, m, c);
+    dti_assigning_share(s, m);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------- */
@@ -252,12 +262,14 @@ static bool is_better(const dti_assignment *a, const dti_assignment *b)
 static void consider(dti_assigning *s)
 {
     uint64_t whole;
-    dti_assignment a = dti_assigning_price(s);
+    dti_assignment a;
     int at = s->best_count;
+    if (!dti_assigning_price(s, at == s->wanted ? &s->best[at - 1] : NULL, &a)) return;
     while (at > 0 && is_better(&a, &s->best[at - 1])) at--;
     if (at == s->wanted || !dti_assigning_agrees(s, &whole) || !partials_agree(s)) return;
     if (s->best_count < s->wanted) s->best_count++;
     for (int k = s->best_count - 1; k > at; k--) s->best[k] = s->best[k - 1];
+    memcpy(a.chosen, s->chosen, sizeof a.chosen);
     s->best[at] = a;
 }
 
@@ -267,7 +279,10 @@ static void consider(dti_assigning *s)
 static bool next(dti_assigning *s)
 {
     for (int m = s->mesh->dim_count - 1; m >= 0; m--) {
-        if (++s->chosen[m] < s->dim[m].tried) return true;
+        if (++s->chosen[m] < s->dim[m].tried) {
+            dti_assigning_changed(s, m);
+            return true;
+        }
         s->chosen[m] = 0;
     }
     return false;
@@ -287,9 +302,11 @@ static void settle(dti_assigning *s)
     for (int m = 0; m < s->mesh->dim_count; m++) {
         for (int i = 0; i < s->dim[m].tried; i++) {
             s->chosen[m] = i;
+            dti_assigning_changed(s, m);
             consider(s);
         }
         s->chosen[m] = s->best_count ? s->best[0].chosen[m] : s->dim[m].whole;
+        dti_assigning_changed(s, m);
     }
 }
 
@@ -297,6 +314,7 @@ static void settle(dti_assigning *s)
 static void try_all(dti_assigning *s, bool free_alone)
 {
     s->best_count = 0;
+    dti_assigning_changed(s, 0);
     for (int m = 0; m < s->mesh->dim_count; m++)
         s->dim[m].tried = free_alone && s->dim[m].free_count ? s->dim[m].free_count : s->dim[m].count;
     if (combinations(s) > MAX_TRIED) {
@@ -344,6 +362,7 @@ static bool search_all(dti_assigning *s)
     for (int i = 0; i < s->rule->operand_count; i++)
         if (dti_assigning_has(s, i)) dti_assigning_place(s, i);
     if (!price_dims(s) || !count_touched(s)) return false;
+    find_kinds_of_price(s);
     for (int m = 0; m < s->mesh->dim_count; m++) {
         find_candidates(s, m);
         if (s->dim[m].count == 0) return refuse_written(s, m);
@@ -448,9 +467,9 @@ static bool search_bound(dti_assigning *s)
 
 bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)
 {
-    dti_assigning *s = malloc(sizeof *s);
+    dti_assigning *s = dti_context_borrow(ctx, sizeof *s); /* large: from the heap it would be new pages each time   */
     out->mesh = NULL;
-    if (!s) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to propagate placements"), false;
+    if (!s) return false;
     memset(s, 0, offsetof(dti_assigning, dim));
     s->ctx = ctx;
     s->ask = ask;
@@ -458,6 +477,6 @@ bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagat
     s->out = out;
     s->wanted = wanted;
     bool found = find_mesh(s) && bind(s, NULL) && check_written(s) && search_bound(s);
-    free(s);
+    dti_context_give(ctx, s, sizeof *s);
     return found;
 }

@@ -80,6 +80,7 @@ void dti_assigning_place(dti_assigning *s, int i)
     dti_bound_dims dims;
     dti_bound_operand(s->rule, &s->out->bound, i, 0, &dims);
     s->elements[i] = 1;
+    s->element_bytes[i] = (int64_t)dt_dtype_bytes((dt_dtype)form->dtype);
     for (int d = 0; d < form->dim_count; d++) {
         int mapped = dti_assigning_mapped(s, &dims, d);
         s->elements[i] *= dti_form_dim(form, d);

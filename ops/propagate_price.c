@@ -4,8 +4,6 @@
  * the work. */
 #include "ops/assigning.h"
 
-#include <string.h>
-
 /* Orders of magnitude of an accelerator, as the link classes' prices are: 400 TFLOP/s, 2 TB/s. */
 enum { FLOPS_PER_NS = 400000, BYTES_PER_NS = 2000 };
 
@@ -19,22 +17,36 @@ static int64_t pieces(const dti_assigning *s, int m, dti_place place)
 
 /* What the busiest rank receives of an operand along all mesh dims: sums of P first, of its part as it is given; then
  * what it is to hold and does not. */
-static int64_t operand_bytes(const dti_assigning *s, int i, int *slowest, int64_t *messages)
+static int64_t operand_bytes(const dti_assigning *s, int i, const dti_tally *t)
 {
-    int64_t parts = 1, holders = 1, kept = 1, summed = 1;
-    for (int m = 0; m < s->mesh->dim_count; m++) {
-        dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
-        int64_t size = s->mesh->dims[m].size;
-        if (given.what == DTI_PLACE_S) holders *= pieces(s, m, given);
-        if (used.what == DTI_PLACE_S) parts *= pieces(s, m, used);
-        if (given.what == DTI_PLACE_R || dti_place_same(given, used)) continue;
-        if (given.what == DTI_PLACE_P) summed *= size;
-        if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) kept *= size;
-        *messages += size - 1;
-        if (s->link[m] < *slowest) *slowest = s->link[m];
+    int64_t part = s->elements[i] / t->parts;
+    int64_t sums = t->summed > 1 ? s->elements[i] / (t->holders * t->summed) * (t->summed - 1) : 0;
+    return (sums + part - part / t->kept) * s->element_bytes[i];
+}
+
+static void add_dim(const dti_assigning *s, int i, int m, dti_tally *t)
+{
+    dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
+    int64_t size = s->mesh->dims[m].size;
+    if (given.what == DTI_PLACE_S) t->holders *= pieces(s, m, given);
+    if (used.what == DTI_PLACE_S) t->parts *= pieces(s, m, used);
+    if (given.what == DTI_PLACE_R || dti_place_same(given, used)) return;
+    if (given.what == DTI_PLACE_P) t->summed *= size;
+    if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) t->kept *= size;
+    t->messages += size - 1;
+    if (s->link[m] < t->slowest) t->slowest = s->link[m];
+}
+
+/* Along all mesh dims: mostly the last alone has changed. */
+static const dti_tally *tally_operand(dti_assigning *s, int i)
+{
+    dti_tally *t = s->tally[i];
+    t[0] = (dti_tally){ .parts = 1, .holders = 1, .kept = 1, .summed = 1, .slowest = s->levels - 1 };
+    for (; s->told[i] < s->mesh->dim_count; s->told[i]++) {
+        t[s->told[i] + 1] = t[s->told[i]];
+        add_dim(s, i, s->told[i], &t[s->told[i] + 1]);
     }
-    int64_t bytes = (int64_t)dt_dtype_bytes((dt_dtype)s->ask->operand[i]->form.dtype), part = s->elements[i] / parts;
-    return (s->elements[i] / (holders * summed) * (summed - 1) + part - part / kept) * bytes;
+    return &t[s->told[i]];
 }
 
 /* Does a mesh dim split a dim that goes through an index map? */
@@ -83,16 +95,21 @@ static int64_t statistics_bytes(const dti_assigning *s, int *slowest, int64_t *m
     return rows * (int64_t)sizeof(double) / ranks * (ranks - 1) * 4;
 }
 
-static int64_t work_ns(const dti_assigning *s)
+void dti_assigning_share(dti_assigning *s, int m)
 {
-    int64_t share = 1, flops = s->ask->flops;
-    for (int m = 0; m < s->mesh->dim_count; m++) {
-        const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
+    for (int k = 0; k < s->dim[m].count; k++) {
+        const dti_strategy *strategy = &s->dim[m].strategy[k];
         dti_place split = strategy->fresh;
         for (int i = 0; i < s->rule->operand_count; i++)
             if (strategy->operand[i].what == DTI_PLACE_S) split = strategy->operand[i];
-        if (split.what == DTI_PLACE_S) share *= pieces(s, m, split);
+        s->dim[m].share[k] = split.what == DTI_PLACE_S ? pieces(s, m, split) : 1;
     }
+}
+
+static int64_t work_ns(const dti_assigning *s)
+{
+    int64_t share = 1, flops = s->ask->flops;
+    for (int m = 0; m < s->mesh->dim_count; m++) share *= s->dim[m].share[s->chosen[m]];
     int64_t compute = flops / FLOPS_PER_NS / share, memory = s->touched / BYTES_PER_NS / share;
     return compute > memory ? compute : memory;
 }
@@ -100,31 +117,38 @@ static int64_t work_ns(const dti_assigning *s)
 static void add_move(const dti_assigning *s, int64_t bytes, int slowest, int64_t messages, dti_assignment *a)
 {
     int64_t moved[DT_MAX_LINKS] = { 0 };
+    if (bytes == 0) return;
     moved[slowest] = bytes;
     a->bytes += bytes;
-    if (bytes) a->ns += dti_price_step(s->prices, s->levels, moved, messages);
+    a->ns += dti_price_step(s->prices, s->levels, moved, messages);
 }
 
-dti_assignment dti_assigning_price(const dti_assigning *s)
+static bool is_dearer(const dti_assignment *a, const dti_assignment *bar)
 {
-    dti_assignment a = { .ns = work_ns(s) };
-    memcpy(a.chosen, s->chosen, sizeof a.chosen);
+    return bar && (a->wasteful != bar->wasteful ? a->wasteful > bar->wasteful : a->ns > bar->ns);
+}
+
+bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assignment *a)
+{
+    a->wasteful = 0;
     for (int m = 0; m < s->mesh->dim_count; m++)
-        a.wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
-    for (int i = 0; i < s->rule->operand_count; i++) {
-        int slowest = s->levels - 1;
-        int64_t messages = 0;
+        a->wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
+    a->ns = work_ns(s);
+    a->bytes = 0;
+    for (int i = 0; i < s->rule->operand_count && !is_dearer(a, bar); i++) {
         if (!dti_assigning_has(s, i)) continue;
-        int64_t bytes = operand_bytes(s, i, &slowest, &messages);
-        add_move(s, bytes, slowest, messages, &a);
+        const dti_tally *t = tally_operand(s, i);
+        add_move(s, operand_bytes(s, i, t), t->slowest, t->messages, a);
     }
-    for (int r = 0; r < s->rule->result_count; r++) {
+    for (int r = 0; r < s->rule->result_count && s->maps && !is_dearer(a, bar); r++) {
         int slowest = s->levels - 1;
         int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
-        add_move(s, bytes, slowest, messages, &a);
+        add_move(s, bytes, slowest, messages, a);
     }
-    int slowest = s->levels - 1;
-    int64_t messages, bytes = statistics_bytes(s, &slowest, &messages);
-    add_move(s, bytes, slowest, messages, &a);
-    return a;
+    if (s->breaks && !is_dearer(a, bar)) {
+        int slowest = s->levels - 1;
+        int64_t messages, bytes = statistics_bytes(s, &slowest, &messages);
+        add_move(s, bytes, slowest, messages, a);
+    }
+    return !is_dearer(a, bar);
 }

@@ -24,7 +24,7 @@ static int64_t size_along(const dt_spec *spec, int dim, int dims)
 
 static bool part_fits(const dt_index_map *map, const dti_dispatch *d, const dt_index_part *part, int dims, int64_t *end)
 {
-    if (part->operand < 0 || part->operand >= d->n || !d->used[part->operand] || part->step == 0) return false;
+    if (part->operand < 0 || part->operand >= d->n || !d->used[part->operand]) return false;
     int64_t from = size_along(d->used[part->operand], map->dim, dims);
     int64_t to = size_along(d->result[part->result], map->dim, dims), n = part->hi - part->lo;
     if (part->lo < *end || n < 0 || part->hi > to) return false;
@@ -39,6 +39,10 @@ bool dti_map_check(dt_context *ctx, const dt_index_map *map, const dti_dispatch 
     int64_t end[DT_MAX_RESULTS] = { 0 };
     int dims = most_dims(d);
     bool fits = map->dim >= 0 && map->dim < dims;
+    for (int i = 0; i < map->part_count; i++)
+        if (map->part[i].step == 0)
+            return dti_fail(ctx, DT_ERR_ARG, "%s: part %d of its index map has step 0, expected another", d->op->head,
+                            i), false;
     for (int i = 0; i < map->part_count && fits; i++) {
         const dt_index_part *part = &map->part[i];
         fits = part->result >= 0 && part->result < d->result_count && part_fits(map, d, part, dims, &end[part->result]);

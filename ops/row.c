@@ -397,6 +397,10 @@ bool dti_row_ask(dt_context *ctx, const dt_op *op, const dt_spec *const *in, int
     if (op->writes < 0 || op->writes > n || op->writes > dti_rule_results(&out->rule))
         return dti_fail(ctx, DT_ERR_ARG, "%s: writes %d operands, expected at most its %d results", op->head,
                         op->writes, dti_rule_results(&out->rule)), false;
+    if (op->shares && (n != 1 || out->rule.result_count != 1 || op->writes || op->decompose
+                       || out->derived.map.part_count))
+        return dti_fail(ctx, DT_ERR_ARG, "%s: shares its operand, expected one result of one operand, and no more",
+                        op->head), false;
     for (int i = 0; i < n; i++) out->ask.operand[i] = in[i];
     if (!match_dtypes(ctx, op, in, attributes, out)) return false;
     for (int i = 0; i < out->derived.size_count; i++)

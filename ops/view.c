@@ -450,28 +450,28 @@ static const dt_op transpose = {
 };
 static const dt_op unsqueeze = {
     .head = "unsqueeze(x)", .polynomial = "x, rising", .derive = derive_unsqueeze, .attributes = new_dims,
-    .attribute_count = DT_COUNT(new_dims), .attribute_bytes = sizeof(dt_shape), .kernel = dti_cpu_view,
-    .gradient = dti_grad_view, .shares = true, .doc = "dims of size 1 put in, which are then these of the result",
+    .attribute_count = DT_COUNT(new_dims), .attribute_bytes = sizeof(dt_shape), .shares = true,
+    .gradient = dti_grad_view, .doc = "dims of size 1 put in, which are then these of the result",
 };
 static const dt_op squeeze = {
     .head = "squeeze(x)", .polynomial = "x, rising", .derive = derive_squeeze, .attributes = one_dim,
-    .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along), .kernel = dti_cpu_view,
-    .gradient = dti_grad_view, .shares = true, .doc = "a dim of size 1 taken out",
+    .attribute_count = DT_COUNT(one_dim), .attribute_bytes = sizeof(dti_along), .shares = true,
+    .gradient = dti_grad_view, .doc = "a dim of size 1 taken out",
 };
 static const dt_op flatten = {
     .head = "flatten(x)", .polynomial = "x, rising", .derive = derive_flatten, .attributes = first_last,
-    .attribute_count = DT_COUNT(first_last), .attribute_bytes = sizeof(dti_two_dims), .kernel = dti_cpu_view,
-    .gradient = dti_grad_view, .shares = true, .doc = "neighbouring dims as one, their product",
+    .attribute_count = DT_COUNT(first_last), .attribute_bytes = sizeof(dti_two_dims), .shares = true,
+    .gradient = dti_grad_view, .doc = "neighbouring dims as one, their product",
 };
 static const dt_op unflatten = {
     .head = "unflatten(x)", .polynomial = "x, rising", .derive = derive_unflatten, .attributes = into,
-    .attribute_count = DT_COUNT(into), .attribute_bytes = sizeof(dti_unflatten), .kernel = dti_cpu_view,
-    .gradient = dti_grad_view, .shares = true, .doc = "a dim as several, whose product it is",
+    .attribute_count = DT_COUNT(into), .attribute_bytes = sizeof(dti_unflatten), .shares = true,
+    .gradient = dti_grad_view, .doc = "a dim as several, whose product it is",
 };
 static const dt_op reshape = {
     .head = "reshape(x)", .polynomial = "x, rising", .derive = derive_reshape, .attributes = sizes,
-    .attribute_count = DT_COUNT(sizes), .attribute_bytes = sizeof(dt_shape), .kernel = dti_cpu_view,
-    .gradient = dti_grad_view, .shares = true, .doc = "the same elements in another shape",
+    .attribute_count = DT_COUNT(sizes), .attribute_bytes = sizeof(dt_shape), .shares = true,
+    .gradient = dti_grad_view, .doc = "the same elements in another shape",
 };
 static const dt_op expand = {
     .head = "expand(x)", .rule = "... -> ...", .polynomial = "x, rising", .derive = derive_expand,

@@ -9,6 +9,7 @@
 #include <dtensor/ops.h>
 
 #include "autograd/tape.h"
+#include "autograd/use.h"
 
 bool dti_write_fits(dt_context *ctx, const dti_dispatch *d)
 {
@@ -53,6 +54,7 @@ static bool check_gradients(const dt_tensor *x, const char *op, const char *name
 bool dti_write_may(dt_tensor *x, const char *op, const char *name, dt_tensor *const *in, int n)
 {
     char who[160];
+    dti_uses_settle_ahead(x->ctx);
     snprintf(who, sizeof who, "%s: %s", op, name);
     return check_apart(x, op, name, in, n) && check_gradients(x, op, name, in, n) && dti_tensor_own(x, who);
 }

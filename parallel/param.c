@@ -191,8 +191,8 @@ static const dt_spec *in_pieces(const dt_spec *laid, const char *dim)
                  laid->text, dt_mesh_text(laid->mesh));
         return NULL;
     }
-    if (form.dim_count == 0) return laid;
     int size = laid->mesh->dims[m].size, best = form.factor_first[0];
+    if (form.dim_count == 0 || size == 1) return laid;
     for (int f = best + 1; f < form.factor_first[1]; f++)
         if (largest_piece(&form, laid->mesh, f, size) <= largest_piece(&form, laid->mesh, best, size)) best = f;
     insert_split(&form, best, m);

@@ -12,7 +12,8 @@
 /* Where piece i of k begins, ceil(i n / k); piece i is [cut(i), cut(i + 1)). 0 <= i <= k, k < 2^31. */
 static inline int64_t dti_cut(int64_t n, int64_t k, int64_t i)
 {
-    return i * (n / k) + (i * (n % k) + k - 1) / k;
+    int64_t rest = n % k;
+    return i * (n / k) + (rest ? (i * rest + k - 1) / k : 0);
 }
 
 /* The piece that holds element j of n > 0: floor(j k / n). */

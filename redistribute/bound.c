@@ -53,6 +53,7 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
                     .least = a < b ? a : b };
     bound.ends.from = from;
     bound.ends.to = to;
+    bound.ends.within = 0;
     bound.ends.summed_ranks = 1;
     bound.ends.travels = a < b ? plan->source->layout->dtype : plan->target->layout->dtype;
     int64_t p = contributors(frame), h = uncut(frame, to, NULL);
@@ -137,7 +138,7 @@ static int64_t grouped_mean(const bounding *bound, int n)
 static void without_sums(const bounding *bound, const dti_moves *planned, int64_t *total, int64_t *busiest)
 {
     bool one = bound->plan->step_count == 1;
-    dti_moves moves = one ? *planned : dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1);
+    dti_moves moves = one ? *planned : dti_route_moves(bound->frame, bound->plan->topology, &bound->ends, 1, NULL);
     *total = moves.total;
     *busiest = moves.received;
 }
@@ -145,7 +146,7 @@ static void without_sums(const bounding *bound, const dti_moves *planned, int64_
 static void with_sums(bounding *bound, int64_t *total, int64_t *busiest)
 {
     int n = dti_plan_ranks(bound->plan);
-    dti_ranks ranks = dti_ranks_alike(bound->frame, &bound->ends, 1);
+    dti_ranks ranks = dti_ranks_alike(bound->frame, &bound->ends, 1, NULL);
     bound->memo = dti_memos_new(bound->frame, &bound->ends, 1, ranks.count);
     ledger book = { 0, 0 };
     *busiest = 0;

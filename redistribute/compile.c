@@ -613,6 +613,9 @@ void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n)
     }
     size_t bytes = (size_t)room * sizeof *before;
     if (room > DTI_MAX_STEPS && !(before = dti_context_borrow(ctx, bytes))) return;
-    for (int i = 0; i < n; i++) count_plan(plans[i], before, &count);
+    for (int i = 0; i < n; i++) {
+        count_plan(plans[i], before, &count);
+        dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_MOVE, .text = plans[i]->target->text, .object = plans[i] });
+    }
     if (before != few) dti_context_give(ctx, before, bytes);
 }

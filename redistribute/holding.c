@@ -262,6 +262,108 @@ static bool counts(const dti_holding *holding, int at, int last)
     return at < last;
 }
 
+/* ---- intervals: where each combination of digits leaves one, as cuts of one factor and shares of its pieces do --- */
+
+enum { FEW_PIECES = 16, FEW_CUTS = 6 }; /* far more are a set, which need not go through them one by one             */
+
+/* What a carve leaves: intervals of the block, or, shared by count, pieces of what there is. */
+typedef struct cut { int pieces; int n; dti_interval at[FEW_PIECES]; } cut;
+
+/* The next digit inside each piece so far, which are numbers. false: too many. */
+static bool cut_inside(const dti_holding *holding, int index, int rank, cut *of)
+{
+    const dti_digit *digit = &holding->digits[index];
+    int own = digit->mode == DTI_OPEN ? 0 : dti_digit_of(holding, index, rank), count = values(digit), n = of->n;
+    if (digit->mode == DTI_CLOSED) {
+        for (int i = 0; i < n; i++) of->at[i].lo = of->at[i].lo * digit->size + own;
+        return true;
+    }
+    if (n * count > FEW_PIECES) return false;
+    of->n = n * count;
+    for (int i = n - 1; i >= 0; i--) {
+        int64_t outer = of->at[i].lo * digit->size;
+        for (int v = count - 1; v >= 0; v--)
+            of->at[i * count + v].lo = outer + v + (digit->mode == DTI_OTHER && v >= own);
+    }
+    return true;
+}
+
+/* Those that touch as one. */
+static void join_pieces(cut *of)
+{
+    int n = 0;
+    for (int i = 0; i < of->n; i++) {
+        if (n && of->at[n - 1].hi == of->at[i].lo) of->at[n - 1].hi = of->at[i].hi;
+        else of->at[n++] = of->at[i];
+    }
+    of->n = n;
+}
+
+/* apart: something is counted within each piece. */
+static bool find_pieces(const chain *c, const dti_carve *carve, bool apart, cut *of)
+{
+    of->n = 1;
+    of->pieces = carve->size ? 0 : carve->pieces;
+    of->at[0] = (dti_interval){ carve->lo, carve->hi };
+    if (carve->count == 0) return true;
+    of->at[0].lo = 0;
+    for (int d = carve->first; d < carve->first + carve->count; d++)
+        if (!cut_inside(c->holding, d, c->rank, of)) return false;
+    for (int i = 0; i < of->n; i++) {
+        of->at[i].hi = of->at[i].lo + 1;
+        if (carve->size == 0) continue;
+        of->at[i].lo = dti_cut(carve->size, carve->pieces, of->at[i].lo) * carve->inner;
+        of->at[i].hi = dti_cut(carve->size, carve->pieces, of->at[i].hi) * carve->inner;
+    }
+    if (!apart && of->n > 1) join_pieces(of);
+    return true;
+}
+
+/* What is left of [lo, hi), the last cut first. */
+static void cut_interval(const cut *cuts, int n, int64_t lo, int64_t hi, dti_set *out)
+{
+    if (n == 0) {
+        dti_set_append(out, lo, hi);
+        return;
+    }
+    const cut *of = &cuts[n - 1];
+    for (int i = 0; i < of->n; i++) {
+        dti_interval part = of->at[i];
+        if (of->pieces) {
+            part.lo = lo + dti_cut(hi - lo, of->pieces, of->at[i].lo);
+            part.hi = lo + dti_cut(hi - lo, of->pieces, of->at[i].hi);
+        }
+        if (part.lo < lo) part.lo = lo;
+        if (part.hi > hi) part.hi = hi;
+        if (part.lo < part.hi) cut_interval(cuts, n - 1, part.lo, part.hi, out);
+    }
+}
+
+static bool is_open(const dti_holding *holding, const dti_carve *carve)
+{
+    bool open = carve->count > 0;
+    for (int d = carve->first; d < carve->first + carve->count; d++) open &= holding->digits[d].mode == DTI_OPEN;
+    return open;
+}
+
+/* false: this is not such a chain, and nothing was done. */
+static bool cut_intervals(const chain *c, int first)
+{
+    cut cuts[FEW_CUTS]; /* large: what is read of it is set */
+    bool counted = false;
+    int n = 0;
+    for (int at = c->last - 1; at >= first; at--) {
+        const dti_carve *carve = &c->holding->carves[at];
+        if (!counted && is_open(c->holding, carve)) continue;
+        if (n == FEW_CUTS || (carve->size && carve->size * carve->inner != c->n)) return false;
+        if (!find_pieces(c, carve, counted, &cuts[n++])) return false;
+        counted |= carve->size == 0;
+    }
+    cut_interval(cuts, n, 0, c->n, c->out);
+    dti_set_sort(c->out);
+    return true;
+}
+
 /* All pieces of a factor that the rank has, as one set. */
 static void factor_pieces(const chain *c, const dti_carve *carve, dti_set *out)
 {
@@ -319,11 +421,9 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
     int first = 0, last;
     while (first < holding->carve_count && holding->carves[first].block < block) first++;
     for (last = first; last < holding->carve_count && holding->carves[last].block == block;) last++;
-    while (first < last && !restricts(holding, first, last)) first++;
-    if (first == last) {
-        dti_set_append(set, 0, n);
-        return;
-    }
+    chain c = { holding, last, rank, n, set };
+    if (cut_intervals(&c, first)) return;
+    while (!restricts(holding, first, last)) first++;
     const dti_carve *carve = &holding->carves[first];
     if (last == first + 1 && carve->size && combinations(holding, carve) == 1) {
         factor_piece(carve, n, piece_of(holding, carve, rank, 0), set);
@@ -332,7 +432,7 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
     dti_set whole;
     dti_set_init(&whole);
     dti_set_append(&whole, 0, n);
-    carve_on(&(chain){ holding, last, rank, n, set }, first, &whole);
+    carve_on(&c, first, &whole);
     dti_set_sort(set);
     dti_set_fini(&whole);
 }
@@ -362,6 +462,26 @@ static bool carves_equal(const dti_holding *a, const dti_carve *x, const dti_hol
     return x->block == y->block && x->size == y->size && x->inner == y->inner && x->count == y->count
         && x->pieces == y->pieces && x->lo == y->lo && x->hi == y->hi
         && digits_equal(a, x, b, y);
+}
+
+/* Are the digits of a cut the first of another's, of the same factor? Then it makes the larger pieces. */
+static bool begins(const dti_holding *a, const dti_carve *x, const dti_holding *b, const dti_carve *y)
+{
+    return x->size && x->size == y->size && x->inner == y->inner && x->count <= y->count && digits_equal(a, x, b, y);
+}
+
+bool dti_holding_within(const dti_holding *a, const dti_holding *b, int block)
+{
+    int i = 0, k = 0;
+    while (i < a->carve_count && a->carves[i].block < block) i++;
+    while (k < b->carve_count && b->carves[k].block < block) k++;
+    for (; k < b->carve_count && b->carves[k].block == block; i++, k++) {
+        const dti_carve *x = &b->carves[k];
+        bool last = k + 1 == b->carve_count || b->carves[k + 1].block != block;
+        if (i == a->carve_count || a->carves[i].block != block) return false;
+        if (!carves_equal(b, x, a, &a->carves[i]) && !(last && begins(b, x, a, &a->carves[i]))) return false;
+    }
+    return true;
 }
 
 bool dti_holding_equal(const dti_holding *a, const dti_holding *b)

@@ -71,6 +71,8 @@ bool dti_holding_has(const dti_holding *holding, int rank);
 void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank, dti_set *set);
 /* World rank of a member, 0 .. ranks - 1, in ascending order. */
 int dti_holding_member(const dti_holding *holding, int index);
+/* Is a rank's set along a block seen to be part of its set of another holding: carved on from there? */
+bool dti_holding_within(const dti_holding *holding, const dti_holding *other, int block);
 /* Is it built alike: the same carves of the same ranks? */
 bool dti_holding_equal(const dti_holding *a, const dti_holding *b);
 /* Is anything in it carved by count? */

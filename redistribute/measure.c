@@ -5,6 +5,7 @@
 #include "redistribute/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "placements/cut.h"
 
@@ -49,6 +50,7 @@ static int64_t offered(const dti_frame *frame, const dti_step *step, dti_memo *m
         dti_room_set(&wanted, step->asked[i], DTI_OPEN);
     wanted.holding.zero_count = 0;
     all.to = &wanted.holding;
+    all.within = 0;
     return dti_step_volume(frame, &all, NULL, rank).kept;
 }
 
@@ -168,10 +170,23 @@ typedef struct counting {
     const dti_step *steps;
     int n, levels;                 /* levels: borders between places, one less than link classes                   */
     dti_ranks ranks;               /* to look at                                                                   */
+    dti_classes classes[DTI_MAX_STEPS]; /* per step                                                                */
+    dti_volume *known;             /* per step and class, to: -1: not counted yet; NULL: as memos                  */
+    int known_first[DTI_MAX_STEPS];
     dti_memo **memos;
     place_view *views;             /* per step and level; NULL: not needed, not possible, or memory ran out        */
-    dti_moves moves;
+    dti_moves moves, *stages;      /* stages: NULL where they are not asked for                                    */
 } counting;
+
+/* Ranks of a class are counted once. */
+static dti_volume volume_of(const counting *c, int s, int rank)
+{
+    dti_memo *memo = c->memos ? c->memos[s] : NULL;
+    if (!c->known) return dti_step_volume(c->frame, &c->steps[s], memo, rank);
+    dti_volume *known = &c->known[c->known_first[s] + dti_class_of(&c->classes[s], rank - c->ranks.to->base)];
+    if (known->to < 0) *known = dti_step_volume(c->frame, &c->steps[s], memo, rank);
+    return *known;
+}
 
 static void count_step(const counting *c, int s, int rank, int64_t *link)
 {
@@ -182,31 +197,56 @@ static void count_step(const counting *c, int s, int rank, int64_t *link)
     }
     int64_t size = (int64_t)dt_dtype_bytes(step->travels), outside = 0;
     for (int l = 0; l <= c->levels; l++) {
-        int64_t bytes = l == c->levels ? dti_step_received(c->frame, step, c->memos ? c->memos[s] : NULL, rank)
+        int64_t bytes = l == c->levels ? received(step, volume_of(c, s, rank))
                                        : from_outside(c->frame, &c->views[s * c->levels + l], rank) * size;
         link[l] += bytes - outside;
         outside = bytes;
     }
 }
 
-static void count_rank(counting *c)
+static void add_rank(const counting *c, const int64_t *link, dti_moves *moves)
 {
-    int64_t link[DT_MAX_LINKS] = { 0 }, bytes = 0;
-    for (int s = 0; s < c->n; s++) count_step(c, s, c->ranks.rank, link);
+    int64_t bytes = 0;
     for (int l = 0; l <= c->levels; l++) {
         bytes += link[l];
-        c->moves.link[l] = later(c->moves.link[l], link[l]);
+        moves->link[l] = later(moves->link[l], link[l]);
     }
-    c->moves.received = later(c->moves.received, bytes);
-    c->moves.total += bytes * c->ranks.times;
+    moves->received = later(moves->received, bytes);
+    moves->total += bytes * c->ranks.times;
+}
+
+static void count_rank(counting *c)
+{
+    int64_t all[DT_MAX_LINKS] = { 0 };
+    for (int s = 0, n; s < c->n; s += n) {
+        int64_t link[DT_MAX_LINKS] = { 0 };
+        for (n = 0; s + n < c->n && c->steps[s + n].stage == c->steps[s].stage; n++)
+            count_step(c, s + n, c->ranks.rank, link);
+        for (int l = 0; l <= c->levels; l++) all[l] += link[l];
+        if (c->stages) add_rank(c, link, &c->stages[s]);
+    }
+    add_rank(c, all, &c->moves);
+}
+
+static void known_init(counting *c)
+{
+    int count = 0;
+    if (c->ranks.all || c->ranks.count == 1 || c->n == 1) return;
+    for (int s = 0; s < c->n; count += c->classes[s++].count) c->known_first[s] = count;
+    c->known = malloc((size_t)count * sizeof *c->known);
+    for (int i = 0; c->known && i < count; i++) c->known[i].to = -1;
 }
 
 /* Over which links a rank receives depends on where it stands, unless places and axes align. */
 static void counting_init(counting *c)
 {
     bool aligned = c->frame->aligned && c->frame->regular, pairs = c->levels && !aligned && few_pairs(c->steps);
-    c->ranks = pairs ? dti_ranks_all(c->steps, c->n) : dti_ranks_alike(c->frame, c->steps, c->n);
+    dti_classes *classes = c->n <= DTI_MAX_STEPS ? c->classes : NULL;
+    c->ranks = pairs ? dti_ranks_all(c->steps, c->n) : dti_ranks_alike(c->frame, c->steps, c->n, classes);
+    c->known = NULL;
+    if (classes) known_init(c);
     c->memos = dti_memos_new(c->frame, c->steps, c->n, c->ranks.count);
+    c->views = NULL;
     if (!c->levels || !aligned) return;
     c->views = malloc((size_t)(c->n * c->levels) * sizeof *c->views);
     for (int i = 0; c->views && i < c->n * c->levels; i++)
@@ -216,14 +256,24 @@ static void counting_init(counting *c)
 static void counting_fini(counting *c)
 {
     dti_memos_free(c->memos, c->n);
+    free(c->known);
     for (int i = 0; c->views && i < c->n * c->levels; i++) dti_memos_free(c->views[i].memo, 1);
     free(c->views);
 }
 
-dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n)
+dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n,
+                          dti_moves *stages)
 {
-    counting c = { .frame = frame, .topology = topology, .steps = steps, .n = n, .levels = topology->level_count - 1 };
+    counting c; /* large: its arrays are set where they are read */
+    c.frame = frame;
+    c.topology = topology;
+    c.steps = steps;
+    c.n = n;
+    c.levels = topology->level_count - 1;
+    c.stages = stages;
+    c.moves = (dti_moves){ 0 };
     if (n == 0) return c.moves;
+    if (stages) memset(stages, 0, (size_t)n * sizeof *stages);
     counting_init(&c);
     while (dti_ranks_next(&c.ranks)) count_rank(&c);
     counting_fini(&c);

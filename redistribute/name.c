@@ -207,7 +207,7 @@ static int64_t messages_to(const dt_plan *plan, const dti_frame *frame, const dt
 /* The rank that receives most in some steps. */
 static int busiest(const dti_frame *frame, const dti_step *steps, int n)
 {
-    dti_ranks ranks = dti_ranks_alike(frame, steps, n);
+    dti_ranks ranks = dti_ranks_alike(frame, steps, n, NULL);
     dti_memo **memos = dti_memos_new(frame, steps, n, ranks.count);
     int64_t most = -1;
     int rank = 0;
@@ -232,10 +232,10 @@ static dt_comm_kind stage_kind(const dti_step *steps, int n)
     return kind;
 }
 
-static dt_plan_step named_step(dt_plan *plan, const dti_frame *frame, const dti_shown *behind, bool all_reduce)
+static dt_plan_step named_step(dt_plan *plan, const dti_shown *behind, bool all_reduce)
 {
     const dti_step *first = &plan->steps[behind->first], *last = first + behind->count - 1;
-    dti_moves moves = all_reduce ? dti_plan_measure(plan, frame) : dti_stage_measure(plan, frame, behind->first);
+    dti_moves moves = all_reduce ? dti_plan_measure(plan) : dti_stage_measure(plan, behind->first);
     dt_plan_step out = { .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
                          .gives = last->gives, .bytes = moves.received };
     out.kind = out.bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
@@ -246,8 +246,6 @@ bool dti_plan_name(dt_plan *plan)
 {
     if (plan->shown) return true;
     dt_context *ctx = plan->target->mesh->ctx;
-    dti_frame frame;
-    dti_plan_frame(plan, &frame);
     dt_plan_step *shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *shown);
     plan->behind = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->behind);
     int joined = all_reduce_steps(plan);
@@ -255,7 +253,7 @@ bool dti_plan_name(dt_plan *plan)
         dti_shown *behind = &plan->behind[plan->shown_count];
         n = joined ? joined : dti_stage_steps(plan, i);
         set_behind(plan, i, n, behind);
-        shown[plan->shown_count++] = named_step(plan, &frame, behind, joined > 0);
+        shown[plan->shown_count++] = named_step(plan, behind, joined > 0);
     }
     if (plan->behind) plan->shown = shown;
     return plan->shown != NULL;

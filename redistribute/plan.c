@@ -269,7 +269,7 @@ static bool between_init(const dt_plan *plan, const dti_frame *frame, between *b
     b->fits[0] = (dti_step){ .from = plan->from, .to = plan->from };
     for (int i = 0; i < b->n; i++) b->fits[i + 1] = (dti_step){ .from = plan->steps[i].to, .to = plan->to };
     b->fits[b->n + 1] = (dti_step){ .from = plan->to, .to = plan->to };
-    b->ranks = dti_ranks_alike(frame, b->fits, b->n + 2);
+    b->ranks = dti_ranks_alike(frame, b->fits, b->n + 2, NULL);
     b->memos = dti_memos_new(frame, b->fits, b->n + 1, b->ranks.count);
     return true;
 }
@@ -321,38 +321,38 @@ int dti_stage_steps(const dt_plan *plan, int first)
     return n;
 }
 
-dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame)
+bool dti_plan_stage_room(dt_plan *plan)
 {
-    if (!plan->measured) plan->moves = dti_route_moves(frame, plan->topology, plan->steps, plan->step_count);
-    plan->measured = true;
+    if (plan->step_count == 0 || dti_stage_steps(plan, 0) == plan->step_count) return true;
+    plan->stages = dti_context_take(plan->target->mesh->ctx, (size_t)plan->step_count * sizeof *plan->stages);
+    return plan->stages != NULL;
+}
+
+dti_moves dti_plan_measure(dt_plan *plan)
+{
+    if (!plan->measured && dti_plan_stage_room(plan)) {
+        dti_frame frame;
+        dti_plan_frame(plan, &frame);
+        plan->moves = dti_route_moves(&frame, plan->topology, plan->steps, plan->step_count, plan->stages);
+        plan->measured = true;
+    }
     return plan->moves;
 }
 
-static dti_moves *measure_stages(const dt_plan *plan, const dti_frame *frame)
+dti_moves dti_stage_measure(dt_plan *plan, int first)
 {
-    dti_moves *stages = dti_context_take(plan->target->mesh->ctx, (size_t)plan->step_count * sizeof *stages);
-    for (int i = 0, n; stages && i < plan->step_count; i += n) {
-        n = dti_stage_steps(plan, i);
-        stages[i] = dti_route_moves(frame, plan->topology, &plan->steps[i], n);
-    }
-    return stages;
+    dti_moves all = dti_plan_measure(plan);
+    return plan->stages ? plan->stages[first] : all;
 }
 
-dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first)
-{
-    if (dti_stage_steps(plan, first) == plan->step_count) return dti_plan_measure(plan, frame);
-    if (!plan->stages) plan->stages = measure_stages(plan, frame);
-    return plan->stages ? plan->stages[first] : (dti_moves){ 0 };
-}
-
-static double time_us(dt_plan *plan, const dti_frame *frame)
+static double time_us(dt_plan *plan)
 {
     dti_price prices[DT_MAX_LINKS];
     int64_t ns = 0;
     dti_price_table(plan->topology, prices);
     for (int i = 0, n; i < plan->step_count; i += n) {
         n = dti_stage_steps(plan, i);
-        dti_moves moves = dti_stage_measure(plan, frame, i);
+        dti_moves moves = dti_stage_measure(plan, i);
         int64_t messages = 0;
         for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
         if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
@@ -363,9 +363,7 @@ static double time_us(dt_plan *plan, const dti_frame *frame)
 double dti_plan_time_us(dt_plan *plan)
 {
     if (plan->timed) return plan->time_us;
-    dti_frame frame;
-    dti_plan_frame(plan, &frame);
-    plan->time_us = time_us(plan, &frame);
+    plan->time_us = time_us(plan);
     plan->timed = true;
     return plan->time_us;
 }
@@ -374,7 +372,7 @@ static void count_cost(const dt_plan *plan, dt_plan_cost *cost)
 {
     dti_frame frame;
     dti_plan_frame(plan, &frame);
-    dti_moves moves = dti_plan_measure(answering(plan), &frame);
+    dti_moves moves = dti_plan_measure(answering(plan));
     cost->bytes = moves.received;
     cost->total = moves.total;
     cost->link_count = plan->topology->level_count;

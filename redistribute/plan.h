@@ -41,6 +41,7 @@ typedef struct dti_step {
     bool own;
     int sum_count, cut_count, copy_count;
     int takers;                    /* how many ranks of such a group are to hold each element                      */
+    uint32_t within;               /* bit b: along block b each rank's part of `to` is seen to be of its `from`    */
     dti_axis asked[DTI_MAX_AXES];
 } dti_step;
 
@@ -69,7 +70,7 @@ struct dt_plan {
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
     bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
     dti_moves moves;
-    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted yet             */
+    dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted, or but one     */
     double time_us;
     dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
@@ -139,7 +140,9 @@ bool dti_step_moves(const dti_frame *frame, const dti_step *step);
 bool dti_step_holds(const dti_frame *frame, const dti_step *step);
 /* The most messages that a rank can get: one from each class of ranks that hold alike. */
 int64_t dti_step_messages(const dti_step *step);
-dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n);
+/* stages: what each stage moves, at its first step; or NULL. */
+dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n,
+                          dti_moves *stages);
 
 /* Does what is asked of a rank and its copies divide evenly among them? */
 bool dti_step_sends_evenly(const dti_frame *frame, const dti_step *step, int rank);
@@ -158,8 +161,16 @@ typedef struct dti_ranks {
 } dti_ranks;
 
 dti_ranks dti_ranks_all(const dti_step *steps, int n);
-/* Ranks that stand for all in what they hold, keep and receive in n > 0 steps; and also in what they send. */
-dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n);
+/* Classes of ranks that hold, keep and receive alike in one step: by their digits on some axes, each less its digit on
+ * the axis of a stride, if that is not 0. */
+typedef struct dti_classes { int n, count; struct { dti_axis axis; int with; } axes[DTI_MAX_AXES]; } dti_classes;
+
+/* The class, 0 .. count - 1, of the rank so many behind the first. */
+int dti_class_of(const dti_classes *classes, int offset);
+
+/* Ranks that stand for all in what they hold, keep and receive in n > 0 steps; and also in what they send. classes: of
+ * each step, where these are not all ranks; or NULL. */
+dti_ranks dti_ranks_alike(const dti_frame *frame, const dti_step *steps, int n, dti_classes *classes);
 dti_ranks dti_ranks_sending_alike(const dti_frame *frame, const dti_step *steps, int n);
 bool dti_ranks_next(dti_ranks *ranks);
 
@@ -186,8 +197,10 @@ typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
 /* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
-dti_moves dti_plan_measure(dt_plan *plan, const dti_frame *frame);
-dti_moves dti_stage_measure(dt_plan *plan, const dti_frame *frame, int first);
+dti_moves dti_plan_measure(dt_plan *plan);
+/* Room for what stages move, where they are several. false: memory ran out. */
+bool dti_plan_stage_room(dt_plan *plan);
+dti_moves dti_stage_measure(dt_plan *plan, int first);
 double dti_plan_time_us(dt_plan *plan);
 
 #endif

@@ -17,7 +17,7 @@ static int64_t route_ns(const dti_search *s, const dti_route *route)
     dti_price_table(s->plan->topology, prices);
     for (int i = 0; i < route->step_count; i++) {
         const dti_step *step = &route->steps[i];
-        dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, step, 1);
+        dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, step, 1, NULL);
         int64_t messages = dti_step_messages(step);
         if (moves.total) ns += dti_price_step(prices, s->plan->topology->level_count, moves.link, messages);
     }
@@ -35,9 +35,9 @@ static int64_t busiest_sender(const dti_search *s, const dti_route *route)
     return most;
 }
 
-static dti_moves count(const dti_search *s, const dti_route *route)
+static dti_moves count(const dti_search *s, const dti_route *route, dti_moves *stages)
 {
-    return dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count);
+    return dti_route_moves(&s->frame, s->plan->topology, route->steps, route->step_count, stages);
 }
 
 /* Fewer bytes on the slower classes, slowest first, by the busiest receiver; then by all ranks together, then by the
@@ -60,7 +60,7 @@ static bool fewer_bytes(const dti_search *s, const dti_route *route, const dti_m
 
 static void count_best(dti_search *s)
 {
-    if (!s->counted) s->best_moves = count(s, &s->best);
+    if (!s->counted) s->best_moves = count(s, &s->best, s->best_stages);
     s->counted = true;
 }
 
@@ -70,17 +70,24 @@ bool dti_search_done(dti_search *s)
     return s->best_moves.received * dti_plan_ranks(s->plan) <= s->best_moves.total + s->best_moves.total / 64;
 }
 
+static void take(dti_search *s, const dti_route *route, const dti_moves *moves, const dti_moves *stages)
+{
+    s->best = *route;
+    s->best_moves = *moves;
+    memcpy(s->best_stages, stages, (size_t)route->step_count * sizeof *stages);
+}
+
 void dti_search_offer(dti_search *s, const dti_route *route)
 {
-    dti_moves moves = { 0, 0, { 0 } };
-    if (s->found) {
-        count_best(s);
-        moves = count(s, route);
-        if (!fewer_bytes(s, route, &moves)) return;
+    dti_moves stages[DTI_MAX_STEPS];
+    if (!s->found) {
+        s->best = *route;
+        s->found = true;
+        return;
     }
-    s->best = *route;
-    s->best_moves = moves;
-    s->found = true;
+    count_best(s);
+    dti_moves moves = count(s, route, stages);
+    if (fewer_bytes(s, route, &moves)) take(s, route, &moves, stages);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
@@ -180,11 +187,30 @@ static int64_t largest_part(const dti_search *s)
 {
     dti_step step = { .from = &s->from->holding, .to = &s->to->holding };
     int64_t most = 0;
-    for (dti_ranks r = dti_ranks_alike(&s->frame, &step, 1); dti_ranks_next(&r);) {
+    for (dti_ranks r = dti_ranks_alike(&s->frame, &step, 1, NULL); dti_ranks_next(&r);) {
         int64_t held = dti_step_held(&s->frame, &step, NULL, r.rank);
         if (held > most) most = held;
     }
     return most * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+}
+
+/* Bytes of the mean part of a holding. */
+static int64_t mean_part(const dti_search *s, const dti_room *room)
+{
+    int64_t parts = dti_frame_size(&s->frame, dti_frame_closed(&s->frame, &room->holding));
+    return s->frame.elements / parts * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+}
+
+/* No largest part is less than the mean. */
+static bool may_be_small(const dti_search *s)
+{
+    return mean_part(s, s->from) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+}
+
+/* What the busiest rank receives at least where every rank sums for itself: all contributions but its own. */
+static int64_t least_direct(const dti_search *s)
+{
+    return mean_part(s, s->to) * (dti_frame_size(&s->frame, s->summed) - 1);
 }
 
 /* The least time among routes within a tenth of the fewest bytes; among all where parts are small. */
@@ -192,14 +218,16 @@ static void prefer_time(dti_search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
     count_best(s);
+    bool small = may_be_small(s) && largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+    int64_t most = s->best_moves.received + s->best_moves.received / 10;
+    if (!small && least_direct(s) > most) return;
     dti_route direct;
+    dti_moves stage;
     dti_search_direct_sum(s, &direct);
-    dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, direct.steps, 1);
-    bool small = largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
-    if (!small && moves.received > s->best_moves.received + s->best_moves.received / 10) return;
+    dti_moves moves = count(s, &direct, &stage);
+    if (!small && moves.received > most) return;
     if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
-    s->best = direct;
-    s->best_moves = moves;
+    take(s, &direct, &moves, &stage);
 }
 
 static void init_frames(dti_search *s)
@@ -257,8 +285,9 @@ static bool keep_best(dti_search *s)
     }
     plan->steps = steps;
     plan->step_count = n;
-    plan->measured = s->counted;
+    plan->measured = s->counted && dti_plan_stage_room(plan);
     plan->moves = s->best_moves;
+    if (plan->measured && plan->stages) memcpy(plan->stages, s->best_stages, (size_t)n * sizeof *plan->stages);
     plan->from = kept ? frozen(s, s->best.steps, steps, n, &s->from->holding) : NULL;
     plan->to = kept ? frozen(s, s->best.steps, steps, n, &s->to->holding) : NULL;
     return plan->from && plan->to ? true : (dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false);

@@ -65,8 +65,12 @@ static dti_room *append_sums(dti_search *s, dti_route *route, bool by_link)
 static void offer_copies(dti_search *s, dti_route *route, dti_room *at, bool by_link)
 {
     dti_step copies = dti_search_step(s, &s->frame, at, s->to, true, 0);
-    if (dti_step_moves(&s->frame, &copies)) dti_search_pull(s, route, &s->frame, at, s->to, by_link);
-    else route->steps[route->step_count - 1].to = &s->to->holding;
+    if (dti_step_moves(&s->frame, &copies)) {
+        dti_search_pull(s, route, &s->frame, at, s->to, by_link);
+    } else {
+        route->steps[route->step_count - 1].to = &s->to->holding;
+        route->steps[route->step_count - 1].within = 0;
+    }
     dti_search_offer(s, route);
 }
 

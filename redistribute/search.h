@@ -19,8 +19,8 @@ struct dti_search {
     dti_room rooms[DTI_MAX_ROOMS + 1];
     dti_room *from, *to;           /* the first and the last holding of every route                                */
     dti_route best;
-    dti_moves best_moves;
-    bool found, counted;           /* counted: best_moves is of best                                               */
+    dti_moves best_moves, best_stages[DTI_MAX_STEPS];
+    bool found, counted;           /* counted: these are of best                                                   */
 };
 
 /* ---- rooms and steps (step.c) ------------------------------------------------------------------------------------ */

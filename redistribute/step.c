@@ -89,6 +89,14 @@ static int takers(const dti_frame *frame, uint32_t atoms, const dti_holding *to)
     return count;
 }
 
+static uint32_t within(const dti_frame *frame, const dti_holding *from, const dti_holding *to)
+{
+    uint32_t blocks = 0;
+    for (int b = 0; b < frame->block_count; b++)
+        if (dti_holding_within(to, from, b)) blocks |= dti_bit(b);
+    return blocks;
+}
+
 /* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share
  * out a sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
 dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to,
@@ -109,6 +117,7 @@ dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_
     step.takers = own ? takers(frame, asked & ~next, step.to)
                       : to->holding.ranks / dti_frame_size(&s->side, dti_frame_closed(&s->side, step.to));
     step.kind = dti_step_kind(frame, &step);
+    step.within = within(frame, step.from, step.to);
     return step;
 }
 
@@ -126,18 +135,26 @@ int dti_route_stage(const dti_route *route)
     return route->step_count ? route->steps[route->step_count - 1].stage + 1 : 0;
 }
 
+static bool lacks(const dti_frame *frame, const dti_step *step, int rank)
+{
+    dti_volume v = dti_step_volume(frame, step, NULL, rank);
+    return v.to * step->summed_ranks > v.kept;
+}
+
+/* Mostly the first rank is one that does. */
 bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 {
-    for (dti_ranks r = dti_ranks_alike(frame, step, 1); dti_ranks_next(&r);) {
-        dti_volume v = dti_step_volume(frame, step, NULL, r.rank);
-        if (v.to * step->summed_ranks > v.kept) return true;
-    }
+    if (lacks(frame, step, step->to->base)) return true;
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);)
+        if (lacks(frame, step, r.rank)) return true;
     return false;
 }
 
 bool dti_step_holds(const dti_frame *frame, const dti_step *step)
 {
-    for (dti_ranks r = dti_ranks_alike(frame, step, 1); dti_ranks_next(&r);)
-        if (dti_step_volume(frame, step, NULL, r.rank).to) return true;
+    dti_step held = { .from = step->to, .to = step->to };
+    if (dti_step_held(frame, &held, NULL, step->to->base)) return true;
+    for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);)
+        if (dti_step_held(frame, &held, NULL, r.rank)) return true;
     return false;
 }

@@ -6,6 +6,7 @@
 #include "redistribute/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- sets in the target's numbers -------------------------------------------------------------------------------- */
 
@@ -64,19 +65,21 @@ void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int ra
 
 /* ---- memo -------------------------------------------------------------------------------------------------------- */
 
-enum { MAX_MEMO_SETS = 1 << 16, FEW_RANKS = 64 };
+enum { MAX_MEMO_SETS = 1 << 16, FEW_RANKS = 3 };
 
 typedef struct memo_side {         /* one holding's sets along one block                                           */
     int axis_count, size;          /* size: how many values its axes' digits take together                         */
+    int first;                     /* the number of the set of digits 0                                            */
     dti_axis axes[DTI_MAX_AXES];
-    dti_set *sets;
-    int64_t *counts;               /* -1: not made yet                                                             */
 } memo_side;
 
-struct dti_memo {
+struct dti_memo {                  /* of one piece with its arrays                                                 */
     const dti_frame *frame;
     dti_step step;
-    memo_side to[DTI_MAX_BLOCKS], from[DTI_MAX_BLOCKS];
+    int set_count;
+    dti_set *sets;
+    int64_t *counts;               /* -1: not made yet                                                             */
+    memo_side sides[];             /* of `to`, block by block, then of `from`                                      */
 };
 
 static bool among(const dti_axis *axes, int n, int stride)
@@ -89,6 +92,7 @@ static bool among(const dti_axis *axes, int n, int stride)
 /* The axes on whose digits a holding's set along a block depends. */
 static void find_axes(const dti_holding *holding, int block, memo_side *side)
 {
+    side->axis_count = 0;
     side->size = 1;
     for (int c = 0; c < holding->carve_count; c++)
         for (int d = holding->carves[c].first; d < holding->carves[c].first + holding->carves[c].count; d++) {
@@ -100,51 +104,49 @@ static void find_axes(const dti_holding *holding, int block, memo_side *side)
         }
 }
 
-static bool side_init(const dti_holding *holding, int block, memo_side *side)
+/* false: there are too many sets to keep. */
+static bool find_sides(const dti_frame *frame, const dti_step *step, memo_side *sides, int *sets)
 {
-    find_axes(holding, block, side);
-    if (side->size > MAX_MEMO_SETS) return false;
-    side->sets = malloc((size_t)side->size * sizeof *side->sets);
-    side->counts = malloc((size_t)side->size * sizeof *side->counts);
-    for (int i = 0; side->counts && i < side->size; i++) side->counts[i] = -1;
-    return side->sets && side->counts;
-}
-
-static void side_fini(memo_side *side)
-{
-    for (int i = 0; side->counts && side->sets && i < side->size; i++)
-        if (side->counts[i] >= 0) dti_set_fini(&side->sets[i]);
-    free(side->sets);
-    free(side->counts);
-}
-
-static void memo_free(dti_memo *memo)
-{
-    for (int b = 0; memo && b < memo->frame->block_count; b++) {
-        side_fini(&memo->to[b]);
-        side_fini(&memo->from[b]);
+    *sets = 0;
+    for (int i = 0; i < 2 * frame->block_count; i++) {
+        bool to = i < frame->block_count;
+        find_axes(to ? step->to : step->from, to ? i : i - frame->block_count, &sides[i]);
+        sides[i].first = *sets;
+        *sets += sides[i].size;
+        if (sides[i].size > MAX_MEMO_SETS) return false;
     }
-    free(memo);
+    return true;
 }
 
 static dti_memo *memo_new(const dti_frame *frame, const dti_step *step)
 {
-    dti_memo *memo = calloc(1, sizeof *memo);
+    memo_side sides[2 * DTI_MAX_BLOCKS];
+    int count;
+    if (!find_sides(frame, step, sides, &count)) return NULL;
+    size_t own = sizeof(dti_memo) + 2 * (size_t)frame->block_count * sizeof *sides;
+    dti_memo *memo = malloc(own + (size_t)count * (sizeof *memo->sets + sizeof *memo->counts));
     if (!memo) return NULL;
     memo->frame = frame;
     memo->step = *step;
-    bool made = true;
-    for (int b = 0; b < frame->block_count && made; b++)
-        made = side_init(step->to, b, &memo->to[b]) && side_init(step->from, b, &memo->from[b]);
-    if (made) return memo;
-    memo_free(memo);
-    return NULL;
+    memo->set_count = count;
+    memo->sets = (dti_set *)(void *)((char *)memo + own);
+    memo->counts = (int64_t *)(void *)(memo->sets + count);
+    memcpy(memo->sides, sides, own - sizeof *memo);
+    for (int i = 0; i < count; i++) memo->counts[i] = -1;
+    return memo;
+}
+
+static void memo_free(dti_memo *memo)
+{
+    for (int i = 0; memo && i < memo->set_count; i++)
+        if (memo->counts[i] >= 0) dti_set_fini(&memo->sets[i]);
+    free(memo);
 }
 
 dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n, int ranks)
 {
     if (ranks < FEW_RANKS) return NULL;
-    dti_memo **memos = calloc((size_t)n + 1, sizeof *memos);
+    dti_memo **memos = malloc(((size_t)n + 1) * sizeof *memos);
     for (int i = 0; memos && i < n; i++) memos[i] = memo_new(frame, &steps[i]);
     return memos;
 }
@@ -157,16 +159,16 @@ void dti_memos_free(dti_memo **memos, int n)
 
 static const dti_set *side_set(dti_memo *memo, bool to, int block, int rank, int64_t *count)
 {
-    memo_side *side = to ? &memo->to[block] : &memo->from[block];
+    const memo_side *side = &memo->sides[to ? block : memo->frame->block_count + block];
     const dti_holding *holding = to ? memo->step.to : memo->step.from;
-    int i = dti_axes_coord(side->axes, side->axis_count, rank - holding->base);
-    if (side->counts[i] < 0) {
-        dti_set_init(&side->sets[i]);
-        (to ? dti_step_to : dti_step_from)(memo->frame, &memo->step, block, rank, &side->sets[i]);
-        side->counts[i] = dti_set_count(&side->sets[i]);
+    int i = side->first + dti_axes_coord(side->axes, side->axis_count, rank - holding->base);
+    if (memo->counts[i] < 0) {
+        dti_set_init(&memo->sets[i]);
+        (to ? dti_step_to : dti_step_from)(memo->frame, &memo->step, block, rank, &memo->sets[i]);
+        memo->counts[i] = dti_set_count(&memo->sets[i]);
     }
-    *count = side->counts[i];
-    return &side->sets[i];
+    *count = memo->counts[i];
+    return &memo->sets[i];
 }
 
 /* ---- volumes ----------------------------------------------------------------------------------------------------- */
@@ -178,7 +180,8 @@ static dti_volume remembered(dti_memo *memo, int taker, int holder)
         int64_t count;
         const dti_set *to = side_set(memo, true, b, taker, &count);
         v.to *= count;
-        if (v.kept) v.kept *= dti_set_shared(to, side_set(memo, false, b, holder, &count));
+        if (taker == holder && (memo->step.within >> b & 1)) v.kept *= count;
+        else if (v.kept) v.kept *= dti_set_shared(to, side_set(memo, false, b, holder, &count));
     }
     return v;
 }
@@ -191,7 +194,12 @@ static dti_volume counted(const dti_frame *frame, const dti_step *step, int take
     dti_set_init(&from);
     for (int b = 0; b < frame->block_count && v.to; b++) {
         dti_step_to(frame, step, b, taker, &to);
-        v.to *= dti_set_count(&to);
+        int64_t count = dti_set_count(&to);
+        v.to *= count;
+        if (taker == holder && (step->within >> b & 1)) {
+            v.kept *= count;
+            continue;
+        }
         if (!v.kept) continue;
         dti_step_from(frame, step, b, holder, &from);
         v.kept *= dti_set_shared(&to, &from);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Files that are whole or not there, and reads of parts of them. A file is written under another name beside its own
- * and renamed when its bytes are on the disk. Bytes are counted in blocks of 1 MiB; each has a checksum, dti_hash of
- * its bytes with its number as the seed, so that a part can be checked without the rest. */
+ * and renamed when its bytes are on the disk. Bytes are counted in blocks of 1 MiB; each has a checksum, so that a part
+ * can be checked without the rest. */
 #ifndef DTI_DISK_H
 #define DTI_DISK_H
 
@@ -14,6 +14,7 @@ enum { DTI_BLOCK = 1 << 20, DTI_PATH = 4096 };
 #define DTI_PART ".part"           /* behind the name of a file that is being written                              */
 
 static inline int64_t dti_blocks(int64_t bytes) { return bytes / DTI_BLOCK + (bytes % DTI_BLOCK != 0); }
+/* Of n bytes as a block of this number; for little-endian machines. docs/checkpoints.md has the formula. */
 uint64_t dti_block_sum(const void *bytes, size_t n, int64_t block);
 
 /* folder/name. false: told, it is too long. */

@@ -5,13 +5,19 @@
 #include "autograd/tape.h"
 #include "train/optim.h"
 
-const dt_spec *dti_state_spec(const dt_tensor *x)
+static const dt_spec *widened(const dt_spec *spec)
 {
-    const dti_param *param = dti_param_of(x);
-    const dt_spec *spec = param && param->state ? param->state : x->spec;
     dti_form form = spec->form;
     form.dtype = dt_spec_dtype(spec) == DT_F64 ? DT_F64 : DT_F32;
     return dti_spec_intern(spec->mesh, &form);
+}
+
+/* Pieces of mesh dims of one rank are whole: there states lie as the parameter. */
+const dt_spec *dti_state_spec(const dt_tensor *x)
+{
+    const dti_param *param = dti_param_of(x);
+    const dt_spec *own = widened(x->spec), *asked = own && param && param->state ? widened(param->state) : own;
+    return asked && asked->layout == own->layout ? own : asked;
 }
 
 typedef struct moving { int n; dt_tensor **from, **to; const dt_spec **specs; int *which; } moving;
@@ -22,7 +28,7 @@ static const dt_spec *travelling(const dt_tensor *x, const dt_spec *spec)
     const dti_param *param = dti_param_of(x);
     const dt_module *group = param ? param->group : NULL;
     dti_form form = spec->form;
-    if (!group || !group->use_params.reduce || dti_spec_summed(spec) == spec) return spec;
+    if (!group || !group->use_params.reduce || !spec->layout->partial_count) return spec;
     form.dtype = (int32_t)group->use_params.reduce;
     return dti_spec_intern(spec->mesh, &form);
 }

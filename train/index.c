@@ -78,7 +78,7 @@ void dti_index_put(dti_pen *pen, const dti_index *index)
         if (t->next) dti_put(pen, ",\n");
     }
     dti_put(pen, "]");
-    uint64_t sum = pen->at < pen->room ? dti_hash(pen->text + begin, pen->at - begin, VERSION) : 0;
+    uint64_t sum = pen->at < pen->room ? dti_block_sum(pen->text + begin, pen->at - begin, VERSION) : 0;
     dti_put(pen, ",\"sum\":\"");
     put_sum(pen, sum);
     dti_put(pen, "\"}\n");
@@ -362,7 +362,7 @@ static bool check_sum(reading *r, const char *text, int64_t n)
     uint64_t sum;
     if (n < TAIL || memcmp(text + n - TAIL, ",\"sum\":\"", 8) || !read_sum(text + n - 3 - SUM_DIGITS, &sum))
         return dti_tell(r->told, DT_ERR_IO, "\"%s\": no checksum at its end: it is cut off, or no index", r->path);
-    if (sum == dti_hash(text, (size_t)(n - TAIL), VERSION)) return true;
+    if (sum == dti_block_sum(text, (size_t)(n - TAIL), VERSION)) return true;
     return dti_tell(r->told, DT_ERR_IO, "\"%s\" is damaged: it is not what was written", r->path);
 }
 

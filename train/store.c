@@ -324,16 +324,32 @@ static bool save_index(const dti_store *store, int64_t save, const learnt *l, dt
 
 /* ---- the folder -------------------------------------------------------------------------------------------------- */
 
+static bool take_text(const char **at, const char *text)
+{
+    size_t n = strlen(text);
+    if (strncmp(*at, text, n)) return false;
+    *at += n;
+    return true;
+}
+
+static bool take_number(const char **at, int64_t *number)
+{
+    char *end;
+    if (**at < '0' || **at > '9') return false;
+    *number = strtoll(*at, &end, 10);
+    *at = end;
+    return true;
+}
+
 /* "rank-00000-of-00004.12-3.safetensors", or such a file while it was written: the step and the number of the save. */
 static bool read_name(const char *name, int64_t *step, int64_t *save)
 {
-    int rank, ranks, end = 0;
-    long long a = 0, b = 0;
-    if (sscanf(name, "rank-%d-of-%d.%lld%n", &rank, &ranks, &a, &end) < 3) return false;
-    const char *at = name + end;
-    if (*at == '-' && sscanf(at, "-%lld%n", &b, &end) == 1) at += end;
-    *step = a;
-    *save = b;
+    int64_t number;
+    const char *at = name;
+    *save = 0;
+    if (!take_text(&at, "rank-") || !take_number(&at, &number) || !take_text(&at, "-of-")) return false;
+    if (!take_number(&at, &number) || !take_text(&at, ".") || !take_number(&at, step)) return false;
+    if (take_text(&at, "-") && !take_number(&at, save)) return false;
     return strcmp(at, ".safetensors") == 0 || strcmp(at, ".safetensors" DTI_PART) == 0;
 }
 
@@ -343,7 +359,7 @@ static void look_at(const char *name, void *arg)
 {
     looking *l = arg;
     int64_t step, save;
-    if (read_name(name, &step, &save) && step == l->step && save >= l->next) l->next = save + 1;
+    if (read_name(name, &step, &save) && step == l->step && save >= l->next && save < INT64_MAX) l->next = save + 1;
 }
 
 typedef struct sweeping { const dti_store *store; int64_t save; } sweeping;

@@ -11,7 +11,7 @@ DT_BEGIN_DECLS
 
 /* ---- making contexts ------------------------------------------------------------------------------------------- */
 
-typedef dt_status (*dt_rank_fn)(dt_context *ctx, void *arg);
+typedef dt_status (*dt_rank_fn)(dt_context *ctx, void *arg);         /* what each rank runs                        */
 
 /* Run fn on every rank as --dt-* options and DT_* variables say; strips --dt-*. Prints the first error of the run as
  * one line on stderr, and the --help text: the only printing nobody asked for. Returns main's exit status: 0, 1, 2. */
@@ -94,6 +94,7 @@ DT_API dt_tensor *dt_scope_pop(dt_context *ctx, int scope, dt_tensor *keep);
 
 /* ---- logger and observers -------------------------------------------------------------------------------------- */
 
+/* How much is logged, and what gets each line, without its newline. */
 typedef enum dt_log_level {
     DT_LOG_NONE = 0, DT_LOG_WARNING, DT_LOG_INFO, DT_LOG_DEBUG, DT_LOG_LEVEL_COUNT
 } dt_log_level;
@@ -108,13 +109,15 @@ typedef enum dt_event_kind {
     DT_EVENT_ERROR,                /* the context failed; text is its message                                      */
     DT_EVENT_MESH,                 /* a mesh was made; object is the dt_mesh, text its notation                    */
     DT_EVENT_PLAN,                 /* a plan was made, not taken from the cache; object is the dt_plan             */
+    DT_EVENT_MOVE,                 /* a plan is carried out; object is the dt_plan                                 */
     DT_EVENT_KIND_COUNT
 } dt_event_kind;
 
+/* What an observer sees, during the call. */
 typedef struct dt_event { dt_event_kind kind; dt_status status; const char *text; const void *object; } dt_event;
 typedef void (*dt_event_fn)(const dt_event *event, void *arg);
 
-enum { DT_MAX_OBSERVERS = 8 };
+enum { DT_MAX_OBSERVERS = 8 };         /* of one context                                                            */
 
 /* Call fn on every event from now on, in the order of registration; more than DT_MAX_OBSERVERS is DT_ERR_STATE. An
  * observer only looks: it makes nothing from the context. Local. */
@@ -137,7 +140,7 @@ typedef struct dt_counters {       /* since the context began; subtract two to m
     int64_t calls[DT_COMM_KIND_COUNT];
     int64_t bytes[DT_COMM_KIND_COUNT]; /* received by this rank                                                    */
     int64_t implied;               /* calls that move bytes and nobody wrote, statistics of a decomposition too    */
-    int64_t memory, memory_peak;   /* bytes of tensors now, at most; of the context, whatever the dim              */
+    int64_t memory, memory_peak;   /* bytes of tensors now, at most, with what kernels need; of the whole context  */
 } dt_counters;
 
 DT_END_DECLS

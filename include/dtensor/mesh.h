@@ -15,7 +15,7 @@
 
 DT_BEGIN_DECLS
 
-enum { DT_MAX_MESH_DIMS = 16 };
+enum { DT_MAX_MESH_DIMS = 16 };        /* dims of a mesh                                                            */
 
 /* A mesh over all ranks; text NULL: as --dt-mesh says, else one dim "ranks". Warns the logger when the innermost dim
  * leaves the host. DT_ERR_PARSE: text in no notation, a name twice; DT_ERR_ARG: sizes whose product is not the number

@@ -37,10 +37,11 @@
 
 DT_BEGIN_DECLS
 
+/* Of one row; bytes of its struct of attributes, of a text among them. */
 enum { DT_MAX_OPERANDS = 16, DT_MAX_RESULTS = 8, DT_MAX_ATTRIBUTES = 8, DT_MAX_ATTRIBUTE_BYTES = 256,
        DT_MAX_TEXT = 64 };
 
-typedef struct dt_op dt_op;
+typedef struct dt_op dt_op;            /* a row, below                                                              */
 
 /* ---- index maps -------------------------------------------------------------------------------------------------- *
  * Where the elements of results come from along one dim, while others go over as they are: parts of a result, each from
@@ -164,8 +165,7 @@ struct dt_op {
     dt_gradient_fn gradient;       /* NULL: results have none, or, if they are floats, an error where one is due   */
     const char *doc;
     int writes;                    /* the first so many results are the first operands, written in place           */
-    bool shares;                   /* the result is the operand's part as it lies, in other dims: it shares the
-                                      elements; the kernel, which copies, runs where a rank has not all of them    */
+    bool shares;                   /* no kernel: a rank's part of the result is that of the operand, as it lies    */
 };
 
 /* The op's first result: a new tensor, or, of a row that writes, the operand. Absent operands are NULL. Operands are

@@ -167,8 +167,9 @@ DT_API dt_tensor *dt_one_hot_placed(dt_tensor *ids, int64_t size, dt_dtype dtype
 /* ---- views ------------------------------------------------------------------------------------------------------- *
  * The same elements, of any dtype; what is P stays so. A dim made of several is their product, and is split as they
  * were: nothing moves. One taken apart is split in its parts where the cuts fall on their borders; else it is
- * redistributed. NULL and DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_SHAPE: sizes that do not multiply to
- * what is there. Collective.                                                                                         */
+ * redistributed. Reshape, flatten, unflatten, squeeze and unsqueeze take no memory: they share that of x. NULL and
+ * DT_ERR_ARG: a dim out of range, or named twice; DT_ERR_SHAPE: sizes that do not multiply to what is there.
+ * Collective.                                                                                                        */
 
 DT_API dt_tensor *dt_permute(dt_tensor *x, dt_dims order);           /* dim d of the result is order's d of x      */
 DT_API dt_tensor *dt_transpose(dt_tensor *x, int i, int j);          /* two dims exchanged                         */
@@ -256,11 +257,11 @@ DT_API dt_tensor *dt_attention(dt_tensor *q, dt_tensor *k, dt_tensor *v, const d
 DT_API dt_tensor *dt_cross_entropy(dt_tensor *logits, dt_tensor *targets, const dt_cross_entropy_params *params);
 /* ---- in place ---------------------------------------------------------------------------------------------------- *
  * The first operands are written where they lie, the others redistributed to fit them. Tensors are values, so what is
- * written has one owner: all handles of a tensor (dt_tensor_hold) are it; what else shares its elements, as a
- * dt_detach, a dt_reshape or a redistribution that moved nothing, is another tensor. A gradient (dt_grad) that shares
- * its elements gets some of its own. Redistributed copies kept of the value end. Writes are not recorded. DT_ERR_STATE:
- * another tensor or work not waited for shares what is to be written; the tape still needs it; it was made of leaves;
- * an operand has a gradient, and this is no DT_SCOPE_NO_GRAD scope. DT_ERR_PLACEMENT: what is written is P, where the
+ * written has one owner: all handles of a tensor (dt_tensor_hold) are it; what else shares its elements, as a view, a
+ * dt_detach or a redistribution that moved nothing, is another tensor. A gradient (dt_grad) that shares its elements
+ * gets some of its own. Redistributed copies kept of the value end. Writes are not recorded. DT_ERR_STATE: another
+ * tensor or work not waited for shares what is to be written; the tape still needs it; it was made of leaves; an
+ * operand has a gradient, and this is no DT_SCOPE_NO_GRAD scope. DT_ERR_PLACEMENT: what is written is P, where the
  * value is not linear in it. DT_ERR_ARG: it is two of the operands. DT_ERR_SHAPE; DT_ERR_DTYPE. Collective.          */
 
 typedef struct dt_adamw_into_params {

@@ -23,12 +23,14 @@ DT_API const char *dt_dtype_text(dt_dtype dtype);
 /* Bytes of one element; 0 for DT_DTYPE_DEFAULT and for a number that is none. Local. */
 DT_API size_t dt_dtype_bytes(dt_dtype dtype);
 
-enum { DT_MAX_DIMS = 8 };
+enum { DT_MAX_DIMS = 8 };              /* dims of a tensor                                                          */
 
 typedef struct dt_shape { int n; int64_t dim[DT_MAX_DIMS]; } dt_shape; /* n = 0: a scalar                          */
 typedef struct dt_dims { int n; int dim[DT_MAX_DIMS]; } dt_dims;       /* some dims of a tensor; n = 0: all        */
 typedef struct dt_box { int n; int64_t lo[DT_MAX_DIMS], hi[DT_MAX_DIMS]; } dt_box; /* [lo, hi), global index space */
 
+/* How many elements an array has, and lists of sizes and dims in place: DT_SHAPE(64, 512), DT_DIMS(0, -1); DT_SCALAR is
+ * the shape of no dims, DT_ALL stands for all dims of a tensor. */
 #define DT_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 #ifdef __cplusplus
 #define DT_SHAPE(...) dti_list<dt_shape, int64_t>(__VA_ARGS__)

@@ -3,6 +3,7 @@
  * Backward: from a seed through the nodes that it reaches, the last made first. Invariant: when a node is asked, all
  * nodes that used its outputs have been; so its gradients are whole, and each function is called once. */
 #include "autograd/classes.h"
+#include "autograd/use.h"
 #include "core/number.h"
 #include "core/shape.h"
 
@@ -245,7 +246,9 @@ static bool walk(dt_tensor *y, dt_tensor *seed, bool within, int64_t first)
     dti_walk w = { .outer = within ? tape->walk : NULL, .ctx = ctx, .first = first }, *before = tape->walk;
     tape->walk = &w;
     dti_scope_drop_flags(ctx, DT_SCOPE_STRICT); /* what moves for a gradient nobody can write                       */
+    if (!before) dti_uses_settle_ahead(ctx);
     if (check_seed(y, seed)) go(&w, y, seed);
+    if (!before) dti_uses_settle_ahead(ctx);
     tape->walk = before;
     dt_scope_pop(ctx, scope, NULL);
     return !dti_failed(ctx);
@@ -330,5 +333,7 @@ dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg)
 dt_tensor *dt_detach(dt_tensor *x)
 {
     if (!dti_tensor_ok(x)) return NULL;
-    return dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+    dt_tensor *y = dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
+    if (y) dti_tensor_come_of(y, x);
+    return y;
 }

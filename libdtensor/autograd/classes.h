@@ -26,6 +26,7 @@ typedef struct dti_tape_state {
     bool freeing;
     dti_walk *walk;                /* the innermost under way; NULL: none                                          */
     struct dti_use *use;           /* the innermost that has begun; NULL: none                                     */
+    int ahead;                     /* leaves that uses gather ahead                                                */
     struct dti_use *first_use, *last_use; /* in the order in which they begin                                      */
 } dti_tape_state;
 

@@ -15,6 +15,7 @@ typedef struct recompute_state {
     int64_t step;                  /* of the context, when it ran                                                  */
     int micro_batch, n, use_count;
     dt_tensor *in[MOST_INPUTS];
+    const dt_spec *made;           /* what fn returned                                                             */
     dti_use *uses[];               /* that it took from: they began outside                                        */
 } recompute_state;
 
@@ -69,6 +70,17 @@ static dt_tensor *call_again(dt_context *ctx, const recompute_state *s, dt_tenso
     return y;
 }
 
+/* It may lie otherwise: its gradient is moved to it. */
+static bool is_again(dt_context *ctx, const dt_spec *made, const dt_spec *again)
+{
+    bool same = made->shape.n == again->shape.n && made->form.dtype == again->form.dtype && made->mesh == again->mesh;
+    for (int d = 0; same && d < made->shape.n; d++) same = made->shape.dim[d] == again->shape.dim[d];
+    if (!same)
+        dti_fail(ctx, DT_ERR_STATE, "dt_recompute: the function returned %s and, called again in backward, %s; "
+                 "expected the same both times", made->text, again->text);
+    return same;
+}
+
 static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt_tensor **in_grad)
 {
     const recompute_state *s = node->state;
@@ -77,7 +89,7 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
     dt_tensor *y = call_again(node->ctx, s, in);
-    if (!y || !dti_backward_within(y, grad[0], first)) return false;
+    if (!y || !is_again(node->ctx, s->made, y->spec) || !dti_backward_within(y, grad[0], first)) return false;
     for (int i = 0; i < s->n; i++)
         if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
     return true;
@@ -105,8 +117,8 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
     int uses = dti_uses_taken(ctx, NULL);
     recompute_state *s = out ? dti_context_borrow(ctx, state_bytes(uses)) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .use_count = dti_uses_taken(ctx, s->uses),
-                            .step = ctx->step, .micro_batch = ctx->micro_batch };
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .made = y->spec, .step = ctx->step,
+                            .micro_batch = ctx->micro_batch, .use_count = dti_uses_taken(ctx, s->uses) };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;
 }
@@ -116,7 +128,7 @@ dt_tensor *dt_recompute(dt_fn fn, void *arg, dt_tensor *const *in, int n)
     dt_context *ctx = in ? context_of(in, n) : NULL;
     if (!ctx || dti_failed(ctx)) return NULL;
     if (n > MOST_INPUTS)
-        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: %d inputs, more than %d", n, MOST_INPUTS), NULL;
+        return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: expected at most %d inputs, got %d", MOST_INPUTS, n), NULL;
     if (!fn) return dti_fail(ctx, DT_ERR_ARG, "dt_recompute: no function"), NULL;
     bool records = ctx->recorder && !(dti_scope_flags(ctx) & DT_SCOPE_NO_GRAD);
     dti_uses_watch(ctx);

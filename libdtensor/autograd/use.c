@@ -17,7 +17,6 @@ typedef struct entry {
     dt_tensor *leaf;               /* the handle whose `used` ops ask for                                          */
     const dt_spec *used, *grad;
     dt_work *ahead;                /* gathering, before it was asked for; NULL: none                               */
-    int64_t writes;                /* of x when that began                                                         */
 } entry;
 
 struct dti_use {
@@ -67,15 +66,30 @@ dti_use *dti_use_new(dt_context *ctx, const dti_use_params *params)
     return use;
 }
 
-static void drop_ahead(entry *e)
+static dt_work *take_ahead(dti_tape_state *tape, entry *e)
 {
-    if (e->ahead) dti_work_drop(e->ahead);
+    dt_work *work = e->ahead;
+    if (work) tape->ahead--;
     e->ahead = NULL;
+    return work;
+}
+
+static void drop_ahead(dti_use *use)
+{
+    for (int i = 0; i < use->n; i++) {
+        dt_work *work = take_ahead(dti_tape_state_of(use->ctx), &use->entries[i]);
+        if (work) dti_work_drop(work);
+    }
+}
+
+void dti_uses_settle_ahead(dt_context *ctx)
+{
+    const dti_tape_state *tape = dti_tape_state_of(ctx);
+    for (dti_use *use = tape && tape->ahead ? tape->first_use : NULL; use; use = use->after) drop_ahead(use);
 }
 
 static void end_entry(entry *e)
 {
-    drop_ahead(e);
     e->x->body->kept--;
     dti_tensor_destroy(e->x);
 }
@@ -93,6 +107,7 @@ static void leave_order(dti_use *use)
 void dti_use_destroy(dti_use *use)
 {
     if (!use) return;
+    drop_ahead(use);
     leave_order(use);
     use->destroyed = true;
     dti_use_release(use);
@@ -172,9 +187,8 @@ static bool start_ahead(dti_use *use, bool backward)
     }
     bool started = n == 0 || dti_tensors_start(use->ctx, l.from, l.specs, n, l.work);
     for (int k = 0; k < n && started; k++) {
-        entry *e = &use->entries[l.which[k]];
-        e->ahead = l.work[k];
-        e->writes = e->x->body->writes;
+        use->entries[l.which[k]].ahead = l.work[k];
+        dti_tape_state_of(use->ctx)->ahead++;
     }
     lists_fini(&l, use);
     return started;
@@ -188,26 +202,16 @@ static bool gather_ahead(const dti_use *use, bool backward)
     return true;
 }
 
-/* What was started before is of no use once the leaf has been written. */
-static void drop_stale(dti_use *use)
-{
-    for (int i = 0; i < use->n; i++)
-        if (use->entries[i].ahead && use->entries[i].writes != use->entries[i].x->body->writes)
-            drop_ahead(&use->entries[i]);
-}
-
 /* Complete what is on its way, and what is lacking: to[i] is new, or NULL. */
 static bool gather(dti_use *use, lists *l, bool backward)
 {
-    drop_stale(use);
     if (!start_ahead(use, backward)) return false;
     int n = 0;
     for (int i = 0; i < use->n; i++) {
-        entry *e = &use->entries[i];
-        if (!e->ahead) continue;
-        l->work[n] = e->ahead;
+        dt_work *work = take_ahead(dti_tape_state_of(use->ctx), &use->entries[i]);
+        if (!work) continue;
+        l->work[n] = work;
         l->which[n++] = i;
-        e->ahead = NULL;
     }
     bool done = n == 0 || dti_tensors_finish(use->ctx, l->work, n, l->from);
     for (int k = 0; k < n && done; k++) l->to[l->which[k]] = l->from[k];
@@ -356,7 +360,9 @@ bool dti_use_begin(dti_use *use)
     use->depth = 1;
     use->outer = dti_tape_state_of(use->ctx)->use;
     dti_tape_state_of(use->ctx)->use = use;
-    return walking || gather_ahead(use, false);
+    if (walking || gather_ahead(use, false)) return true;
+    dti_use_end(use, NULL);
+    return false;
 }
 
 /* A function that backward runs again is passed at once: what was gathered for it stays. */

@@ -30,6 +30,9 @@ bool dti_use_begin(dti_use *use);
  * error. */
 dt_tensor *dti_use_end(dti_use *use, dt_tensor *out);
 
+/* End what is gathered ahead and was not asked for: the next values may be others. Collective. */
+void dti_uses_settle_ahead(dt_context *ctx);
+
 /* Which uses does a function take from that backward is to run again? Watch, run it, then ask how many, and which, each
  * with a reference; uses NULL: only how many. */
 void dti_uses_watch(dt_context *ctx);

@@ -70,7 +70,7 @@ struct dt_context {
     dt_log_level log_level;
     dt_log_fn log_fn;
     void *log_arg;
-    struct { dt_event_fn fn; void *arg; } observers[DT_MAX_OBSERVERS];
+    struct { dt_event_fn fn; void *arg; } observers[DT_MAX_OBSERVERS + 1]; /* one for the library                 */
     int observer_count;
 };
 

@@ -14,6 +14,7 @@ struct dt_work {
     dti_running *running;          /* NULL: nothing was to be done, and this is the result's part                  */
     dti_storage *storage;
     dt_tensor *source;             /* what the tape is to hear of; else NULL                                       */
+    dti_origin *origin;            /* of what is moved                                                             */
     uint32_t named;
     bool failed, spent;
 };
@@ -37,15 +38,17 @@ static void destroy(dti_handle *handle)
     complete(work);
     dti_storage_release(work->storage);
     dti_tensor_destroy(work->source);
+    dti_origin_release(work->origin);
     dti_context_give(work->ctx, work, sizeof *work);
 }
 
-static dt_work *work_new(const dt_spec *spec)
+static dt_work *work_new(const dt_tensor *x, const dt_spec *spec)
 {
     dt_context *ctx = spec->mesh->ctx;
     dt_work *work = dti_context_borrow(ctx, sizeof *work);
     if (!work) return NULL;
-    *work = (dt_work){ .handle.destroy = destroy, .ctx = ctx, .spec = spec };
+    *work = (dt_work){ .handle.destroy = destroy, .ctx = ctx, .spec = spec,
+                       .origin = dti_origin_hold(x->origin) };
     dti_scope_own(ctx, &work->handle);
     return work;
 }
@@ -61,7 +64,7 @@ static void predict(dt_context *ctx, const dt_plan *plan)
 static dt_work *start(dt_tensor *x, const dt_spec *spec)
 {
     const dt_plan *plan = spec ? dt_plan_create(x->spec, spec, DT_PLAN_TIME) : NULL;
-    dt_work *work = plan ? work_new(spec) : NULL;
+    dt_work *work = plan ? work_new(x, spec) : NULL;
     if (!work) return NULL;
     if (x->ctx->dry) predict(x->ctx, plan);
     if (x->ctx->dry || !takes_part(x->spec, spec)) return work;
@@ -86,6 +89,7 @@ dt_tensor *dt_work_wait(dt_work *work)
     dt_tensor *y = done ? dti_tensor_new(work->spec, has ? dti_storage_retain(work->storage) : NULL) : NULL;
     dti_storage_release(work->storage);
     work->storage = NULL;
+    if (y) y->origin = dti_origin_hold(work->origin);
     if (y && work->source && !y->ctx->recorder->pinned(work->source, y, work->named)) return NULL;
     return y;
 }
@@ -165,7 +169,7 @@ static bool join(flock *f, dt_tensor *const *x, const dt_spec *const *specs, int
 {
     for (int i = 0; i < n; i++) {
         const dt_plan *plan = specs[i] ? dt_plan_create(x[i]->spec, specs[i], DT_PLAN_TIME) : NULL;
-        work[i] = plan ? work_new(specs[i]) : NULL;
+        work[i] = plan ? work_new(x[i], specs[i]) : NULL;
         if (specs[i] && !work[i]) return false;
         if (!work[i] || !(takes_part(x[i]->spec, specs[i]) || f->ctx->dry)) continue;
         f->moving[f->n] = (dti_moving){ .plan = plan, .sources = &x[i]->storage };
@@ -354,6 +358,7 @@ static dt_tensor *new_pin(dt_tensor *x, const dt_spec *spec, uint32_t named, dt_
     dti_body *body = pin ? dti_tensor_body(x) : NULL;
     if (!body || !x->ctx->recorder->pinned(x, pin, named)) return NULL;
     pin->named = named;
+    dti_tensor_come_of(pin, x);
     return add_copy(body, pin);
 }
 

@@ -36,10 +36,11 @@ typedef struct dti_recorder {
     void (*release)(struct dti_node *node);
 } dti_recorder;
 
-/* The call that made a tensor, for those who ask why. */
+/* The call that made a tensor's value, for those who ask why. */
 typedef struct dti_origin {
     int references;
     void (*destroy)(struct dti_origin *origin);
+    const char *(*explain)(dt_context *ctx, struct dti_origin *origin); /* lives as long as it; NULL: the error    */
 } dti_origin;
 
 static inline dti_origin *dti_origin_hold(dti_origin *origin)
@@ -79,6 +80,12 @@ static inline dt_tensor *dti_used(dt_tensor *x)
     x->used->taken = true;
     return x->used;
 }
+
+/* y comes of the call that made x, too. */
+void dti_tensor_come_of(dt_tensor *y, const dt_tensor *x);
+/* y, made by one call, is what a function made of several gives, of which this is the first that counts: both are told
+ * of. false: memory ran out. */
+bool dti_tensor_made_of(dt_tensor *y, const dt_tensor *first);
 
 /* A tensor of the innermost scope with this rank's part; takes the reference, also on failure. NULL: the error. */
 dt_tensor *dti_tensor_new(const dt_spec *spec, dti_storage *storage);

@@ -13,14 +13,13 @@
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-static bool find_limits(const dt_call *call, bool causal, dti_heads *h)
+static bool find_limits(dt_context *ctx, const dt_part *q, bool causal, dti_heads *h)
 {
-    const dt_part *q = &call->in[0];
     int64_t n = 0;
     dti_set held;
     dti_set_init(&held);
     dti_spec_set(q->spec, 1, q->rank, &held);
-    h->limit = held.lost ? NULL : dti_room_take(call->ctx, (size_t)(h->s + 1) * sizeof *h->limit);
+    h->limit = held.lost ? NULL : dti_room_take(ctx, (size_t)(h->s + 1) * sizeof *h->limit);
     for (int i = 0; i < held.n && h->limit; i++)
         for (int64_t s = dti_set_at(&held)[i].lo; s < dti_set_at(&held)[i].hi && n < h->s; s++)
             h->limit[n++] = causal ? s + 1 : INT64_MAX;
@@ -40,7 +39,7 @@ bool dti_heads_begin(const dt_call *call, int mask, dti_heads *h)
     h->blocks = (h->t + DTI_ATTEND_KEYS - 1) / DTI_ATTEND_KEYS;
     h->scale = a->scale != 0 ? a->scale : 1 / sqrt((double)h->d);
     h->mask = mask < call->in_count && call->in[mask].spec ? &call->in[mask] : NULL;
-    if (find_limits(call, a->causal, h)) return true;
+    if (find_limits(call->ctx, q, a->causal, h)) return true;
     dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for %lld positions", call->op->head, (long long)h->s);
     return false;
 }

@@ -47,8 +47,8 @@ static bool are_classes(const losses *l, int64_t classes)
 {
     for (int64_t i = 0; i < l->rows; i++) {
         if (l->targets[i] < classes) continue;
-        dt_context_fail(l->call->ctx, DT_ERR_ARG, "%s: expected targets below %lld, got %lld", l->call->op->head,
-                        (long long)classes, (long long)l->targets[i]);
+        dt_context_fail(l->call->ctx, DT_ERR_ARG, "cross_entropy: expected targets below %lld, got %lld",
+                        (long long)classes, (long long)l->targets[i]); /* whichever row of its parts sees it       */
         return false;
     }
     return true;
@@ -76,8 +76,8 @@ static bool begin(const dt_call *call, int weights, losses *l)
     l->smooth = classes ? smoothing / (double)classes : 0;
     dti_set_init(&l->held);
     dti_spec_set(x->spec, x->shape.n - 1, x->rank, &l->held);
-    l->targets = dti_room_take(call->ctx, (size_t)l->rows * sizeof *l->targets + 1);
-    if (w->spec) l->w = dti_room_take(call->ctx, (size_t)l->n * sizeof *l->w + 1);
+    l->targets = dti_room_take(call->ctx, (size_t)l->rows * sizeof *l->targets);
+    if (w->spec) l->w = dti_room_take(call->ctx, (size_t)l->n * sizeof *l->w);
     if (l->targets && (l->w || !w->spec)) {
         dti_numbers_convert(targets->dtype, targets->data, DT_I64, l->targets, l->rows);
         if (l->w) dti_numbers_convert(w->dtype, w->data, DT_F64, l->w, l->n);

@@ -25,7 +25,7 @@ typedef struct array {                 /* an array with a letter for each dim   
     int64_t size[DT_MAX_DIMS], step[DT_MAX_DIMS]; /* steps in elements                                             */
 } array;
 
-typedef struct scratch { dt_context *ctx; int n; void *at[4]; } scratch; /* what is to be given back                  */
+typedef struct scratch { dt_context *ctx; int n; void *at[4]; } scratch; /* what is to be given back               */
 
 /* ---- letters ----------------------------------------------------------------------------------------------------- */
 
@@ -181,7 +181,7 @@ static void pack(const array *x, const letters *kept, dt_dtype dtype, char *to)
 static bool repack(array *x, const letters *kept, dt_dtype dtype, scratch *room)
 {
     array y = { .dtype = dtype, .letters = *kept };
-    char *data = dti_room_take(room->ctx, (size_t)size_of(x, kept) * dt_dtype_bytes(dtype) + 1);
+    char *data = dti_room_take(room->ctx, (size_t)size_of(x, kept) * dt_dtype_bytes(dtype));
     if (!data) return false;
     room->at[room->n++] = data;
     for (int i = 0; i < kept->n; i++) y.size[i] = x->size[find(&x->letters, kept->at[i])];
@@ -211,8 +211,9 @@ static bool is_turned(const array *z, const plan *p)
 
 static bool multiply_batches(const dt_call *call, const array *x, const array *y, const plan *p, bool turned, char *to)
 {
-    dti_product m = { .ctx = call->ctx, .dtype = x->dtype, .m = size_of(x, &p->rows), .n = size_of(y, &p->columns),
-                      .k = size_of(x, &p->inner), .transposed = turned, .ranks = dt_rank_count(call->ctx) };
+    dti_product m = { .dtype = x->dtype, .m = size_of(x, &p->rows), .n = size_of(y, &p->columns),
+                      .k = size_of(x, &p->inner), .transposed = turned, .ranks = dt_rank_count(call->ctx),
+                      .ctx = call->ctx };
     int64_t bytes = (int64_t)dt_dtype_bytes(x->dtype), batches = size_of(x, &p->batch);
     for (int64_t i = 0; i < batches && m.m && m.n; i++) {
         m.a = x->data + i * m.m * m.k * bytes;
@@ -256,7 +257,7 @@ static bool multiply(const dt_call *call, array x, array y, const array *z, scra
     set_steps(&out);
     char *to = (char *)(uintptr_t)z->data;
     if (!direct) {
-        to = dti_room_take(room->ctx, (size_t)size_of(z, &z->letters) * dt_dtype_bytes(out.dtype) + 1);
+        to = dti_room_take(room->ctx, (size_t)size_of(z, &z->letters) * dt_dtype_bytes(out.dtype));
         if (!to) return false;
         room->at[room->n++] = to;
     }

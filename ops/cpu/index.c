@@ -29,8 +29,12 @@ static bool is_there(const dt_call *call, const picking *p)
 {
     for (int64_t i = 0; i < p->count; i++) {
         if (p->ids[i] >= 0 && p->ids[i] < p->whole) continue;
-        dt_context_fail(call->ctx, DT_ERR_ARG, "%s: expected ids in 0 .. %lld, got %lld", call->op->head,
-                        (long long)p->whole - 1, (long long)p->ids[i]);
+        if (p->whole == 0)
+            dt_context_fail(call->ctx, DT_ERR_ARG, "%s: expected no ids, of a size of 0, got %lld", call->op->head,
+                            (long long)p->ids[i]);
+        else
+            dt_context_fail(call->ctx, DT_ERR_ARG, "%s: expected ids in 0 .. %lld, got %lld", call->op->head,
+                            (long long)p->whole - 1, (long long)p->ids[i]);
         return false;
     }
     return true;
@@ -43,7 +47,7 @@ static bool begin(const dt_call *call, const dt_part *x, int dim, const dt_part 
     *p = (picking){ .outer = product(&x->shape, 0, dim), .size = x->shape.dim[dim],
                     .inner = product(&x->shape, dim + 1, x->shape.n), .whole = dt_spec_shape(x->spec).dim[dim],
                     .count = product(&ids->shape, 0, ids->shape.n) };
-    p->ids = dti_room_take(call->ctx, (size_t)p->count * sizeof *p->ids + 1);
+    p->ids = dti_room_take(call->ctx, (size_t)p->count * sizeof *p->ids);
     if (!p->ids) return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for ids", call->op->head), false;
     dti_numbers_convert(ids->dtype, ids->data, DT_I64, p->ids, p->count);
     if (!is_there(call, p)) {
@@ -151,7 +155,7 @@ static dt_status add_by(const dt_call *call, void (*add)(const dt_call *, const 
     if (!begin(call, x, ((const dti_along *)call->attributes)->dim, &call->in[1], &p))
         return dt_context_status(call->ctx);
     int64_t n = p.outer * p.size * p.inner;
-    char *sums = dti_room_take(call->ctx, (size_t)n * dt_dtype_bytes(dti_sum_dtype(x->dtype)) + 1);
+    char *sums = dti_room_take(call->ctx, (size_t)n * dt_dtype_bytes(dti_sum_dtype(x->dtype)));
     if (sums && n) add(call, &p, sums);
     if (!sums) dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for its sums", call->op->head);
     dti_room_give(sums);

@@ -83,7 +83,7 @@ dt_status dti_cpu_linear_weight(const dt_call *call);
 dt_status dti_cpu_einsum(const dt_call *call);
 /* view.c: the operand's elements as they lie; with dims in another order, by a dt_shape or a dti_two_dims; several
  * times, where dims of one element stretch. */
-dt_status dti_cpu_view(const dt_call *call);
+dt_status dti_cpu_copy(const dt_call *call);
 dt_status dti_cpu_permute(const dt_call *call);
 dt_status dti_cpu_transpose(const dt_call *call);
 dt_status dti_cpu_expand(const dt_call *call);

@@ -29,8 +29,8 @@ static int64_t count(const dt_part *x, int dims)
 
 static dt_status run(const dt_call *call, dti_product *p)
 {
-    p->ctx = call->ctx;
     p->ranks = dt_rank_count(call->ctx);
+    p->ctx = call->ctx;
     if (p->m == 0 || p->n == 0) return DT_OK;
     if (dti_product_fast(p) || dti_product_run(p)) return DT_OK;
     return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for its panels", call->op->head);

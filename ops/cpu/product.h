@@ -5,10 +5,9 @@
 #ifndef DTI_OPS_CPU_PRODUCT_H
 #define DTI_OPS_CPU_PRODUCT_H
 
-#include <dtensor/types.h>
+#include <dtensor/context.h>
 
 typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j] + add[i][j]; all of one dtype    */
-    dt_context *ctx;                   /* has the reference's panels                                               */
     dt_dtype dtype;
     int64_t m, n, k;
     const void *a, *b, *add;           /* add NULL: nothing is added                                               */
@@ -17,6 +16,7 @@ typedef struct dti_product {           /* c[i][j] = sum over k of a[i][k] b[k][j
     int64_t add_row, add_column;       /* its steps, in elements                                                   */
     void *c;                           /* row-major                                                                */
     int ranks;                         /* of the run: a library's threads are shared among them                    */
+    dt_context *ctx;                   /* whose room it takes                                                      */
 } dti_product;
 
 /* The reference. false: no memory. */

@@ -11,13 +11,10 @@
 #include "placements/spec.h"
 
 /* [positions held, (cosines of d / 2, sines of d / 2)], and room for a head behind them. */
-static double *angles(const dt_call *call)
+static double *angles(dt_context *ctx, const dt_part *x, const dti_rope *rope)
 {
-    const dt_part *x = &call->in[0];
-    const dti_rope *rope = call->attributes;
     int64_t d = x->shape.dim[3], half = d / 2;
-    size_t numbers = (size_t)(x->shape.dim[1] + 1) * (size_t)d + 1;
-    double *table = dti_room_take(call->ctx, numbers * sizeof *table), *row = table;
+    double *table = dti_room_take(ctx, (size_t)((x->shape.dim[1] + 1) * d) * sizeof *table), *row = table;
     dti_set held;
     dti_set_init(&held);
     dti_spec_set(x->spec, 1, x->rank, &held);
@@ -51,7 +48,7 @@ dt_status dti_cpu_rope(const dt_call *call)
     int64_t b = x->shape.dim[0], s = x->shape.dim[1], h = x->shape.dim[2], d = x->shape.dim[3];
     int64_t bytes = d * (int64_t)dt_dtype_bytes(x->dtype);
     if (b * s * h * d == 0) return DT_OK;
-    double *table = angles(call), *head = table ? table + s * d : NULL;
+    double *table = angles(call->ctx, x, call->attributes), *head = table ? table + s * d : NULL;
     if (!table)
         return dt_context_fail(call->ctx, DT_ERR_MEMORY, "rope: no memory for the angles of %lld positions",
                                (long long)s);

@@ -2,6 +2,7 @@
  *
  * Rows gathered, worked on, scattered. Where the innermost dim is not along them, several are gathered side by side.
  * Invariant: a row is computed from its own elements alone. */
+#include "ops/cpu/room.h"
 #include "ops/cpu/rows.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 #include "core/number.h"
 #include "ops/cpu/dims.h"
 #include "ops/cpu/kernels.h"
-#include "ops/cpu/room.h"
 #include "ops/cpu/vector.h"
 #include "placements/spec.h"
 
@@ -128,10 +128,9 @@ static int64_t elements(const dt_part *x)
 }
 
 /* Of the elements that this rank holds along a dim. NULL: memory ran out. */
-static int64_t *indices(const dt_call *call, int dim)
+static int64_t *indices(dt_context *ctx, const dt_part *x, int dim)
 {
-    const dt_part *x = &call->in[0];
-    int64_t *index = dti_room_take(call->ctx, (size_t)x->shape.dim[dim] * sizeof *index + 1), n = 0;
+    int64_t *index = dti_room_take(ctx, (size_t)x->shape.dim[dim] * sizeof *index), n = 0;
     dti_set held;
     dti_set_init(&held);
     dti_spec_set(x->spec, dim, x->rank, &held);
@@ -152,16 +151,17 @@ dt_status dti_rows_run(const dt_call *call, const dti_rows *how)
     g.row.n = dti_walk_count(&g.nest.reduced) * (g.nest.taken ? g.nest.inner : 1);
     g.stride = (int64_t)(dti_blocks(g.row.n) + 1) * DTI_LANES;
     if (!call->out[0].data && (how->back || elements(&call->out[0]) == 0)) return DT_OK;
-    int64_t rows = g.nest.taken ? 1 : DTI_LANES, *index = how->indexed ? indices(call, how->dims.dim[0]) : NULL;
+    int64_t rows = g.nest.taken ? 1 : DTI_LANES;
+    int64_t *index = how->indexed ? indices(call->ctx, &call->in[0], how->dims.dim[0]) : NULL;
     size_t bytes = (size_t)((rows + 2) * g.stride) * sizeof *g.rows;
     g.rows = dti_room_take(call->ctx, bytes);
+    if (g.rows) memset(g.rows, 0, bytes);
     if (!g.rows || (how->indexed && !index)) {
         dti_room_give(index);
         dti_room_give(g.rows);
         return dt_context_fail(call->ctx, DT_ERR_MEMORY, "%s: no memory for %lld numbers", call->op->head,
                                (long long)((rows + 2) * g.stride));
     }
-    memset(g.rows, 0, bytes);
     g.row.index = index;
     g.row.w = widen(call, how->w, g.rows + rows * g.stride, g.row.n);
     g.row.b = widen(call, how->b, g.rows + (rows + 1) * g.stride, g.row.n);

@@ -6,7 +6,7 @@
 #include "ops/cpu/dims.h"
 #include "ops/cpu/kernels.h"
 
-dt_status dti_cpu_view(const dt_call *call)
+dt_status dti_cpu_copy(const dt_call *call)
 {
     const dt_part *x = &call->in[0], *y = &call->out[0];
     size_t bytes = dt_dtype_bytes(y->dtype);

@@ -3,9 +3,9 @@
 """test_docs.py [--write] ROOT DT EXAMPLES PAGE=PROGRAM...: is what the pages show what happens?
 
 In README.md, CONTRIBUTING.md and docs/*.md every ```console block is a session: lines that begin with "$ " are run (dt,
-or ./NAME for an example), the lines up to the next one are their output. The ```text block after the first C program of
-a page, README.md=PROGRAM, is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is
-a case. --write puts the new outputs into the pages. Prints TAP.
+or ./NAME for an example, there on ranks that are alike and by the fewest bytes, whatever the machine), the lines up to
+the next one are their output. The ```text block after the first C program of a page, "README.md=PROGRAM ARGUMENT...",
+is the output of that program. Links to files of the repository must lead somewhere. A page, and a session, is a case. --write puts the new outputs into the pages. Prints TAP.
 """
 import os
 import pathlib
@@ -16,6 +16,7 @@ import sys
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^(```c\n.*?^```\n.*?^```text\n)(.*?)(^```$)", re.M | re.S)
+ALIKE = {"DT_TOPOLOGY": "core=8", "DT_SMALL": "0"}
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -26,14 +27,15 @@ class Programs:
 
     def run(self, command):
         words = shlex.split(command)
-        program = self.dt if words[0] == "dt" else os.path.join(self.examples, words[0])
-        return self.output([program, *words[1:]])
+        if words[0] == "dt":
+            return self.output([self.dt, *words[1:]])
+        return self.output([os.path.join(self.examples, words[0]), *words[1:]], **ALIKE)
 
     @staticmethod
-    def output(words):
+    def output(words, **variables):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("DT_")}
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
-                              check=False, env=clean)
+                              check=False, env=clean | variables)
         return done.stdout
 
 
@@ -49,7 +51,7 @@ def refresh(path, text, programs):
         yield match.span(1), f"session {n}", match[1], session(match[1], programs)
     program = PROGRAM.search(text)
     if program:
-        yield program.span(2), "the program", program[2], programs.output([programs.pages[path.name]])
+        yield program.span(2), "the program", program[2], programs.output(shlex.split(programs.pages[path.name]))
 
 
 def broken_links(path, text):

@@ -5,17 +5,18 @@
  * their parts of the results. What ranks must agree on is logged and compared when they have ended, so that nothing
  * here makes them wait.
  *
- * A result is due bit for bit, NaN for NaN, unless a sum was split: then within 4 eps of its magnitude. NaN and
- * infinities are left out where an operand is used as P(sum), P(avg), given so or lifted: 1 x inf is inf, but 2 x inf -
- * 1 x inf is NaN. And where a result is bool and an operand is P: what is compared with NaN forgets it. */
+ * A result is due bit for bit, NaN for NaN, unless a sum was split: then within 4 eps of its magnitude. What cannot
+ * be judged (operands.h) is left out. */
 #include "judge.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <dtensor/dtensor.h>
 
@@ -25,8 +26,13 @@
 #include "ops/dispatch.h"
 #include "suite.h"
 #include "tensor/tensor.h"
+#include "walk.h"
 
-enum { RANKS = 6, TEXT = 640, MOST_FAILURES = 5, ASKED = 8 }; /* of ASKED cases one is asked for otherwise, too    */
+enum {
+    RANKS = 6, TEXT = 640, MOST_FAILURES = 5,
+    ASKED = 8,                         /* of so many cases one is asked for otherwise, too                         */
+    FIRST = 16                         /* calls go through all profiles of shapes, where they are twins, too       */
+};
 
 typedef struct promise {
     const op_call *call;
@@ -46,7 +52,7 @@ typedef struct job {
     dt_mesh *dry[RANKS];               /* by rank, of contexts without data                                        */
     promise *at;
     seen *seen[RANKS];
-    atomic_int failures;
+    atomic_int *failures;              /* told so far                                                              */
     judge_count counted;
 } job;
 
@@ -56,7 +62,7 @@ static void complain(job *j, const promise *p, const char *what)
     const char *specs[CALL_OPERANDS];
     char text[TEXT];
     for (int i = 0; i < CALL_OPERANDS; i++) specs[i] = p->at.spec[i];
-    if (atomic_fetch_add(&j->failures, 1) < MOST_FAILURES)
+    if (atomic_fetch_add(j->failures, 1) < MOST_FAILURES)
         expect(false, "%s on %s: %s", call_text(p->call, specs, text, sizeof text), j->mesh, what);
 }
 
@@ -86,16 +92,6 @@ static bool propagate(dt_mesh *mesh, const promise *p, const dt_spec **specs, pr
                                &s->attributes)
         && dti_row_ask(mesh->ctx, p->call->op, specs, p->call->n, &s->attributes, &s->asking)
         && dti_propagate(mesh->ctx, &s->asking.ask, 1, &s->propagation);
-}
-
-static bool is_summed(const dt_spec *spec)
-{
-    bool summed = false;
-    for (int m = 0; m < spec->mesh->dim_count; m++) {
-        int kind = spec->mesh->dims[m].size > 1 ? spec->form.partial[m] : 0;
-        summed |= kind == DTI_SUM || kind == DTI_AVG || kind == DTI_PROD;
-    }
-    return summed;
 }
 
 static int64_t plan_move(promise *p, const dt_spec *from, const dt_spec *to, int ranks)
@@ -161,37 +157,27 @@ static bool is_kept(const dti_dispatch *d, const dti_answer *answer)
     return kept;
 }
 
-static bool can_be_made(const promise *p, const dt_spec *const *specs)
-{
-    bool can = true;
-    for (int i = 0; i < p->call->n; i++) can &= !specs[i] || operand_can_be(p->call, specs[i]);
-    return can;
-}
-
 /* What propagation says. false: not a case for these values. */
 static bool promise_answer(job *j, promise *p, const dt_spec *const *specs, const dti_answer *answer,
                            const dti_dispatch *d)
 {
-    bool sums_used = false, partial = false, bools = false;
     for (int i = 0; i < p->call->n; i++) {
         if (!specs[i]) continue;
-        p->padded |= is_summed(specs[i]);
-        sums_used |= is_summed(answer->used[i]);
-        partial |= answer->used[i]->layout->partial_count > 0;
+        p->padded |= operand_sums(specs[i]);
+        p->summed |= operand_sums(answer->used[i]);
     }
     plan_operands(p, d, j->ranks);
     p->implied = p->moves;
     p->decomposed = d->whole != NULL;
     for (int rank = 0; rank < j->ranks && p->decomposed; rank++) call_decomposed(j, p, rank);
-    p->summed = sums_used || p->decomposed;
+    p->summed |= p->decomposed;
     for (int r = 0; r < p->call->result_count; r++) {
-        p->summed |= is_summed(answer->result[r]);
-        bools |= answer->result[r]->form.dtype == DT_BOOL;
+        p->summed |= operand_sums(answer->result[r]);
         snprintf(p->result[r], PLACED_TEXT, "%s", answer->result[r]->text);
     }
     if (p->at.free && p->total && !p->call->op->writes)
         wrong(j, p, "strategies along each dim, and yet something moves");
-    return can_be_made(p, specs) && !(p->call->kind == VALUES_SPECIAL && (sums_used || (bools && partial)));
+    return operands_can_be(p->call, specs, answer->used, answer->result);
 }
 
 /* Calls without data give the same specs, and in a strict scope an error exactly where bytes would move. */
@@ -269,27 +255,109 @@ static void place_written(const op_call *call, placed_list *list)
         }
 }
 
-static void make_promises(job *j, const op_calls *calls, const judge_effort *effort)
+/* ---- by several threads, each with contexts of its own ----------------------------------------------------------- */
+
+typedef struct office {
+    const op_calls *calls;
+    const judge_effort *effort;
+    job *job, *of;                     /* what all is for; by call, what was promised for it                       */
+    atomic_int next;                   /* call that nobody has taken                                               */
+} office;
+
+typedef struct desk { job dry; dt_context *ctx; dt_mesh *mesh; promising *s; placed_list list; } desk;
+
+/* Do two calls differ in values alone? Then whatever is propagated is the same. */
+static bool are_twins(desk *k, const op_call *a, const op_call *b)
 {
-    dt_context *ctx = dt_context_dry(j->ranks);
-    dt_mesh *mesh = dt_mesh_create(ctx, j->mesh);
-    promising *s = malloc(sizeof *s);
-    placed_list list = { 0 };
-    for (int rank = 0; rank < j->ranks; rank++)
-        j->dry[rank] = dt_mesh_create(dti_context_new(rank, j->ranks, true), j->mesh);
-    for (int i = 0; s && i < calls->count; i++) {
-        list.count = 0;
-        placed_call(&calls->call[i], mesh, effort, calls->count, &list);
-        place_written(&calls->call[i], &list);
-        for (int k = 0; k < list.count; k++) make_promise(j, mesh, &calls->call[i], &list.at[k], s);
+    dti_attributes read[2];
+    const op_call *call[] = { a, b };
+    if (a->n != b->n || a->kind != b->kind || memcmp(a->form, b->form, sizeof a->form) != 0) return false;
+    for (int i = 0; i < 2; i++) {
+        dti_form form = call[i]->form[0];
+        dt_shape scalar = DT_SCALAR;
+        const dt_spec *first = call[i]->n && form.dtype ? dti_spec_intern(k->mesh, &form) : NULL;
+        if (!dti_attributes_read(k->ctx, a->op, call[i]->attributes, first ? &first->shape : &scalar, &read[i]))
+            return dt_context_clear(k->ctx), false;
     }
-    for (int rank = 0; rank < j->ranks; rank++) {
-        dt_context *dry = j->dry[rank]->ctx;
+    return read[0].bytes == read[1].bytes && memcmp(read[0].key, read[1].key, read[0].bytes) == 0;
+}
+
+/* Where a call's operands are to lie; returns from among how many combinations that was chosen. */
+static int64_t choose(desk *k, const office *o, const op_call *call)
+{
+    bool first = call - o->calls->call < FIRST;
+    int64_t walked = 0;
+    k->list.count = 0;
+    if (o->effort->walk && k->mesh->dim_count == 1 && walk_size(call, k->mesh) > o->effort->combinations) {
+        walked = walk_call(call, k->mesh, first, &k->list);
+        placed_draws(call, k->mesh, o->effort->draws / o->calls->count + 1, call_seed(call, 1, 0), &k->list);
+    } else placed_call(call, k->mesh, o->effort, o->calls->count, &k->list);
+    place_written(call, &k->list);
+    return walked > k->list.count ? walked : k->list.count;
+}
+
+static void promise_call(desk *k, const office *o, const op_call *call, int64_t walked)
+{
+    job *of = &o->of[call - o->calls->call];
+    *of = k->dry;
+    of->counted.walked = walked;
+    for (int i = 0; i < k->list.count; i++) make_promise(of, k->mesh, call, &k->list.at[i], k->s);
+}
+
+static void *work(void *arg)
+{
+    office *o = arg;
+    const op_calls *calls = o->calls;
+    desk k = { .dry = { .mesh = o->job->mesh, .ranks = o->job->ranks, .failures = o->job->failures },
+               .ctx = dt_context_dry(o->job->ranks), .s = malloc(sizeof *k.s) };
+    k.mesh = dt_mesh_create(k.ctx, o->job->mesh);
+    for (int rank = 0; rank < k.dry.ranks; rank++)
+        k.dry.dry[rank] = dt_mesh_create(dti_context_new(rank, k.dry.ranks, true), k.dry.mesh);
+    for (int c; k.s && (c = atomic_fetch_add(&o->next, 1)) < calls->count;) {
+        const op_call *call = &calls->call[c];
+        if (c > 0 && are_twins(&k, call, call - 1)) continue;
+        int64_t walked = choose(&k, o, call);
+        do promise_call(&k, o, call, walked);
+        while (++call < calls->call + calls->count && are_twins(&k, call, call - 1));
+    }
+    for (int rank = 0; rank < k.dry.ranks; rank++) {
+        dt_context *dry = k.dry.dry[rank]->ctx;
         dt_context_destroy(&dry);
     }
-    placed_free(&list);
-    free(s);
-    dt_context_destroy(&ctx);
+    placed_free(&k.list);
+    free(k.s);
+    dt_context_destroy(&k.ctx);
+    return NULL;
+}
+
+/* What was promised for each call, one after the other. */
+static void gather(job *j, const office *o)
+{
+    for (int c = 0; c < o->calls->count; c++) j->count += o->of[c].count;
+    j->at = malloc(((size_t)j->count + 1) * sizeof *j->at);
+    j->count = 0;
+    for (int c = 0; c < o->calls->count; c++) {
+        const job *of = &o->of[c];
+        for (int i = 0; i < of->count && j->at; i++) j->at[j->count++] = of->at[i];
+        j->counted.walked += of->counted.walked;
+        free(of->at);
+    }
+}
+
+static void make_promises(job *j, const op_calls *calls, const judge_effort *effort)
+{
+    enum { MOST_THREADS = 8 };
+    pthread_t thread[MOST_THREADS];
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = 0;
+    office o = { .calls = calls, .effort = effort, .job = j, .of = calloc((size_t)calls->count + 1, sizeof *o.of) };
+    if (!expect(o.of != NULL, "memory")) return;
+    while (threads < MOST_THREADS && threads < cores - 1
+           && pthread_create(&thread[threads], NULL, work, &o) == 0) threads++;
+    work(&o);
+    while (threads > 0) pthread_join(thread[--threads], NULL);
+    gather(j, &o);
+    free(o.of);
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -466,14 +534,15 @@ int judge_ranks(const char *mesh)
 
 judge_count judge(const op_calls *calls, const char *mesh, const judge_effort *effort)
 {
-    job j = { .mesh = mesh, .ranks = judge_ranks(mesh) };
+    atomic_int failures = 0;
+    job j = { .mesh = mesh, .ranks = judge_ranks(mesh), .failures = &failures };
     make_promises(&j, calls, effort);
     bool room = true;
     for (int rank = 0; rank < j.ranks; rank++) {
         j.seen[rank] = calloc((size_t)j.count + 1, sizeof *j.seen[rank]);
         room &= j.seen[rank] != NULL;
     }
-    if (expect(room, "memory")) run(&j);
+    if (expect(room && j.at, "memory")) run(&j);
     for (int rank = 0; rank < j.ranks; rank++) free(j.seen[rank]);
     free(j.at);
     return j.counted;

@@ -9,8 +9,10 @@
 
 typedef placed_effort judge_effort;
 
-typedef struct judge_count { int64_t cases, moved, summed; } judge_count; /* moved: something was redistributed;
-                                          summed: judged within a bound, not bit for bit                           */
+typedef struct judge_count {           /* combinations of placements                                               */
+    int64_t walked, cases;             /* propagated; and executed                                                 */
+    int64_t moved, summed;             /* where something was redistributed; judged within a bound, not bit for bit */
+} judge_count;
 
 /* How many ranks a mesh has. */
 int judge_ranks(const char *mesh);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each rank fills its part from the call's values; where it is partial, with its contribution to them. */
+ * Each rank fills its part from the call's values; where it is partial, with its contribution to them.
+ *
+ * NaN and infinities are left out where an operand is used as P(sum), P(avg), given so or lifted: 1 x inf is inf, but
+ * 2 x inf - 1 x inf is NaN. And where a result is bool and an operand is P: what is compared with NaN forgets it. */
 #include "operands.h"
 
 #include "core/context.h"
@@ -24,6 +27,30 @@ bool operand_can_be(const op_call *call, const dt_spec *spec)
 {
     value_split split = split_of(spec, call->kind);
     return !spec->layout->partial_count || value_splits(&split);
+}
+
+bool operand_sums(const dt_spec *spec)
+{
+    bool sums = false;
+    for (int m = 0; m < spec->mesh->dim_count; m++) {
+        int kind = spec->mesh->dims[m].size > 1 ? spec->form.partial[m] : 0;
+        sums |= kind == DTI_SUM || kind == DTI_AVG || kind == DTI_PROD;
+    }
+    return sums;
+}
+
+bool operands_can_be(const op_call *call, const dt_spec *const *given, const dt_spec *const *used,
+                     const dt_spec *const *result)
+{
+    bool can = true, sums = false, partial = false, bools = false;
+    for (int i = 0; i < call->n; i++) {
+        if (!given[i]) continue;
+        can &= operand_can_be(call, given[i]);
+        sums |= operand_sums(used[i]);
+        partial |= used[i]->layout->partial_count > 0;
+    }
+    for (int r = 0; r < call->result_count; r++) bools |= result[r]->form.dtype == DT_BOOL;
+    return can && !(call->kind == VALUES_SPECIAL && (sums || (bools && partial)));
 }
 
 typedef struct filling {

@@ -3,13 +3,14 @@
  * Placements as numbers, and combinations as numbers with a digit per operand and mesh dim. */
 #include "placed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/context.h"
 #include "suite.h"
 
-enum { MAX_PLACES = 32, MESH_DIMS = 2, MAX_STRATEGIES = 64 };
+enum { MESH_DIMS = 2, MAX_STRATEGIES = 64 };
 
 typedef struct place {                 /* of one operand along one mesh dim                                        */
     int8_t what, kind;                 /* a dti_place_kind; of P                                                   */
@@ -17,13 +18,13 @@ typedef struct place {                 /* of one operand along one mesh dim     
     int8_t prime;                      /* the dim is (prime, rest), 0: as it is                                    */
 } place;
 
-typedef struct place_list { int count; place at[MAX_PLACES]; } place_list;
+typedef struct place_list { int count; place at[PLACED_MOST]; } place_list;
 
 /* ---- of one operand ---------------------------------------------------------------------------------------------- */
 
 static void add(place_list *list, place p)
 {
-    if (list->count < MAX_PLACES) list->at[list->count++] = p;
+    if (list->count < PLACED_MOST) list->at[list->count++] = p;
 }
 
 /* A dim's own factors; the dim as two factors, with each prime that leaves more than 1. */
@@ -94,32 +95,61 @@ static bool partial_fits(const place *along, int mesh_dims, dt_dtype dtype)
     return true;
 }
 
-/* false: there is no such spec. */
-static bool put_spec(dt_mesh *mesh, const dti_form *from, const place *along, bool backward, char *text)
+/* NULL: there is no such spec. */
+static const dt_spec *spec_of(dt_mesh *mesh, const dti_form *from, const place *along, bool backward)
 {
     int mesh_dims = dt_mesh_dim_count(mesh);
     dti_form form;
-    text[0] = '\0';
-    if (!from->dtype) return true;
     memset(&form, 0, sizeof form);
     form.dtype = from->dtype;
     form.dim_count = from->dim_count;
-    if (!partial_fits(along, mesh_dims, (dt_dtype)form.dtype)) return false;
+    if (!partial_fits(along, mesh_dims, (dt_dtype)form.dtype)) return NULL;
     for (int d = 0; d < from->dim_count; d++) {
-        if (prime_of(along, mesh_dims, d) < 0) return false;
+        if (prime_of(along, mesh_dims, d) < 0) return NULL;
         put_dim(from, along, mesh_dims, d, backward, &form);
     }
     for (int m = 0; m < mesh_dims; m++)
         if (along[m].what == DTI_PLACE_P) form.partial[m] = along[m].kind;
     const dt_spec *spec = dti_spec_intern(mesh, &form);
-    if (!spec || strlen(spec->text) >= PLACED_TEXT) return false;
-    strcpy(text, spec->text);
-    return true;
+    return spec && strlen(spec->text) < PLACED_TEXT ? spec : NULL;
+}
+
+/* false: there is no such spec. */
+static bool put_spec(dt_mesh *mesh, const dti_form *from, const place *along, bool backward, char *text)
+{
+    const dt_spec *spec = from->dtype ? spec_of(mesh, from, along, backward) : NULL;
+    snprintf(text, PLACED_TEXT, "%s", spec ? spec->text : "");
+    return spec || !from->dtype;
+}
+
+/* ---- one operand, one mesh dim ----------------------------------------------------------------------------------- */
+
+static bool is_plain(place p) { return p.what == DTI_PLACE_P ? p.kind == DTI_SUM : !p.prime; }
+
+placed_choice placed_choices(const op_call *call, dt_mesh *mesh, int operand)
+{
+    placed_choice choice = { 0 };
+    place_list places = places_of(&call->form[operand]);
+    for (int plain = 1; plain >= 0; plain--) {
+        for (int k = 0; k < places.count; k++)
+            if (is_plain(places.at[k]) == plain)
+                choice.at[choice.count++] = call->form[operand].dtype
+                    ? spec_of(mesh, &call->form[operand], &places.at[k], false) : NULL;
+        if (plain) choice.plain = choice.count;
+    }
+    return choice;
+}
+
+const dt_spec *placed_alike(const op_call *call, int operand, const dt_spec *other)
+{
+    dti_form form = other->form;
+    form.dtype = call->form[operand].dtype;
+    return dti_spec_intern(other->mesh, &form);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-static placed *more(placed_list *list)
+placed *placed_more(placed_list *list)
 {
     if (list->count == list->room) {
         int room = list->room ? 2 * list->room : 256;
@@ -155,7 +185,7 @@ static void put_combination(const op_call *call, dt_mesh *mesh, const odometer *
                             placed_list *list)
 {
     int mesh_dims = dt_mesh_dim_count(mesh);
-    placed *p = more(list);
+    placed *p = placed_more(list);
     for (int i = 0; p && i < call->n; i++) {
         place along[MESH_DIMS];
         for (int m = 0; m < mesh_dims; m++) along[m] = o->places[i].at[digit[i * mesh_dims + m]];
@@ -173,11 +203,22 @@ static void draw_combination(const op_call *call, dt_mesh *mesh, const odometer 
     put_combination(call, mesh, o, digit, list);
 }
 
+/* Does it matter in which order mesh dims split? */
+static bool is_ordered(const op_call *call, const odometer *o, const int *digit)
+{
+    int mesh_dims = o->size[o->count - 1];
+    for (int i = 0; i < call->n && mesh_dims == 2; i++) {
+        const place *a = &o->places[i].at[digit[2 * i]], *b = &o->places[i].at[digit[2 * i + 1]];
+        if (a->what == DTI_PLACE_S && b->what == DTI_PLACE_S && a->dim == b->dim && a->part == b->part) return true;
+    }
+    return false;
+}
+
 static void all_combinations(const op_call *call, dt_mesh *mesh, const odometer *o, placed_list *list)
 {
     int digit[CALL_OPERANDS * MESH_DIMS + 1] = { 0 }, k;
     do {
-        put_combination(call, mesh, o, digit, list);
+        if (!digit[o->count - 1] || is_ordered(call, o, digit)) put_combination(call, mesh, o, digit, list);
         for (k = o->count - 1; k >= 0 && ++digit[k] == o->size[k]; k--) digit[k] = 0;
     } while (k >= 0);
 }
@@ -281,7 +322,7 @@ static bool is_free(const op_call *call, const strategies *s, int first, int sec
 static void put_pair(const op_call *call, dt_mesh *mesh, const strategies *s, int first, int second,
                      placed_list *list)
 {
-    placed *p = more(list);
+    placed *p = placed_more(list);
     if (p) p->free = is_free(call, s, first, second);
     for (int i = 0; p && i < call->n; i++) {
         place along[MESH_DIMS] = { { 0 } };

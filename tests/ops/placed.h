@@ -16,6 +16,19 @@ typedef struct placed {
 
 typedef struct placed_list { int count, room; placed *at; } placed_list;
 
+enum { PLACED_MOST = 32 };             /* placements of one operand along one mesh dim                             */
+
+typedef struct placed_choice {         /* of an operand along the one dim of a mesh; of an absent one NULL         */
+    int count, plain;                  /* R first, then the other plain ones: S of a factor that it has, P(sum)    */
+    const dt_spec *at[PLACED_MOST];
+} placed_choice;
+
+placed_choice placed_choices(const op_call *call, dt_mesh *mesh, int operand);
+/* An operand, placed as another of its shape. */
+const dt_spec *placed_alike(const op_call *call, int operand, const dt_spec *other);
+/* One more on a list, empty; NULL: no memory, which is a failure of the running test. */
+placed *placed_more(placed_list *list);
+
 /* Add to a list: every combination of placements along the one dim of a mesh, or *most* of them drawn at random; ... */
 void placed_all(const op_call *call, dt_mesh *mesh, int most, placed_list *list);
 /* ... every pair of strategies along the two dims of a mesh, one each; ... */
@@ -27,6 +40,7 @@ void placed_draws(const op_call *call, dt_mesh *mesh, int n, uint64_t seed, plac
 typedef struct placed_effort {         /* per call and mesh, at most                                               */
     int combinations, pairs, singles;
     int draws;                         /* of all calls of a row on one mesh                                        */
+    bool walk;                         /* more combinations than those are walked (walk.h), not drawn              */
 } placed_effort;
 
 /* All that this says for one of n calls: combinations on a mesh of one dim, else the others. */

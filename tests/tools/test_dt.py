@@ -240,6 +240,8 @@ REFUSALS = [
     ("a head without a rule", [*T, "matmul(a, b)", A, B], 2, "needs --rule", {}),
     ("a polynomial without a rule", [*T, "--polynomial=a b", "matmul", A, B], 2, "--polynomial", {}),
     ("dtypes without a rule", [*T, "--dtypes=f", "matmul", A, B], 2, "--dtypes", {}),
+    ("a number that the row refuses", [*T, "cross_entropy", "f32[4,4]", "i64[4]", "-", "smoothing=9"], 1,
+     "expected label_smoothing in 0 .. 1, got 9", {}),
     ("a rule for no head", [*T, "matmul", "--rule=a -> a", "f32[4]"], 1, "column 7", {}),
     ("a rule in no notation", [*T, "f(x)", "--rule=a -> a a", "f32[4]"], 1, "column 8", {}),
     ("a polynomial in no notation", [*T, "f(x)", "--rule=a -> a", "--polynomial=x y", "f32[4]"], 1, "column 3", {}),

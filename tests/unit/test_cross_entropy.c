@@ -406,7 +406,7 @@ static dt_status refusals(dt_context *ctx, void *arg)
     dt_cross_entropy(x, dt_full(dt_spec_parse(mesh, "i64[4]"), 6), NULL);
     expect_error(ctx, DT_ERR_ARG, "targets below 6, got 6", "a target that is no class");
     dt_cross_entropy(dt_redistribute(x, "x:S(1)"), dt_full(dt_spec_parse(mesh, "i64[4]"), 6), NULL);
-    expect_error(ctx, DT_ERR_ARG, "targets below 6, got 6", "the same, classes split");
+    expect_error(ctx, DT_ERR_ARG, "cross_entropy: expected targets below 6, got 6", "the same, classes split");
     dt_cross_entropy(x, targets, &(dt_cross_entropy_params){ .label_smoothing = 1.5 });
     expect_error(ctx, DT_ERR_ARG, "label_smoothing in 0 .. 1, got 1.5", "smoothing");
     dt_cross_entropy(x, targets, &(dt_cross_entropy_params){ .label_smoothing = NAN });

@@ -172,6 +172,13 @@ static dt_status own_parts(dt_decomposition *d)
     return dt_context_status(d->ctx);
 }
 
+/* The rank with the fewest columns receives most. */
+static dt_status whole_parts(dt_decomposition *d)
+{
+    d->out[0] = dt_neg(dt_redistribute(d->in[0], d->whole));
+    return dt_context_status(d->ctx);
+}
+
 static dt_status no_parts(dt_decomposition *d) { return (void)d, DT_OK; }
 
 static dt_status users_rank(dt_context *ctx, void *arg)
@@ -197,6 +204,20 @@ static dt_status users_rank(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+static dt_status busiest_rank(dt_context *ctx, void *arg)
+{
+    static const dt_op whole = { .head = "whole(x)", .rule = "m n! -> m n!", .kernel = never,
+                                 .decompose = whole_parts };
+    dt_tensor *x = dt_arange(dt_spec_parse(dt_mesh_create(ctx, "x"), "f64[4,7]@x:S(1)"), 0, 1);
+    (void)arg;
+    const char *text = dt_explain(dt_apply(&whole, &x, 1, NULL));
+    expect(strstr(text, "parts    160  received by the busiest rank in 1 calls") != NULL, "4 of 7 columns: %s", text);
+    expect(strstr(text, "bytes    160  received by the busiest rank, of operands and parts") != NULL, "%s", text);
+    return dt_context_status(ctx);
+}
+
+static void parts_are_those_of_the_busiest(void) { launch(3, busiest_rank, NULL); }
+
 static void rows_of_users_are_made_of_others(void)
 {
     launch(2, users_rank, NULL);
@@ -205,6 +226,7 @@ static void rows_of_users_are_made_of_others(void)
 
 static const test_row rows[] = {
     { "statistics move and nothing else", statistics_move_and_nothing_else },
+    { "parts are those of the busiest", parts_are_those_of_the_busiest },
     { "the first of all pieces", the_first_of_all_pieces },
     { "rows of users are made of others", rows_of_users_are_made_of_others },
 };

@@ -69,6 +69,20 @@ static void expect_lines(dt_tensor *x, const char *const *lines, int n)
     for (int i = 0; i < n; i++) expect(strstr(text, lines[i]) != NULL, "no \"%s\" in:\n%s", lines[i], text);
 }
 
+static dt_tensor *first(dt_tensor *const *in, void *arg) { return (void)arg, in[0]; }
+
+static void a_loss_says_of_what_it_is_made(dt_mesh *mesh)
+{
+    static const char *const parts[] = { "op          cross_entropy(x, targets, w)\n", "\n\nop          div(x, y)\n" };
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[8,16]@tp:S(0)")), *targets;
+    targets = dt_zeros(dt_spec_parse(mesh, "i64[8]@tp:S(0)"));
+    dt_tensor *loss = dt_cross_entropy(x, targets, NULL);
+    expect_lines(loss, parts, DT_COUNT(parts));
+    expect(dt_explain(loss) == dt_explain(loss), "made once");
+    dt_cross_entropy_params none = { .reduction = DT_REDUCTION_NONE };
+    expect(strstr(dt_explain(dt_cross_entropy(x, targets, &none)), "\nop ") == NULL, "one op is told of once");
+}
+
 static void a_result_says_why_it_lies_there(void)
 {
     static const char *const product[] = {
@@ -91,7 +105,11 @@ static void a_result_says_why_it_lies_there(void)
     expect_lines(dt_mul_scalar(dt_zeros(dt_spec_parse(mesh, "f32[64]@tp:P(max)")), -2), negative, DT_COUNT(negative));
     expect(dt_explain(dt_dropout(a, 0.5, 3))[0] == 'o', "numbers that are checked: %s", dt_context_error(ctx));
     expect(strcmp(dt_explain(a), "no op made it\n") == 0, "an input: %s", dt_explain(a));
-    expect(strcmp(dt_explain(dt_redistribute(y, "")), "no op made it\n") == 0, "redistributed");
+    expect(strcmp(dt_explain(dt_redistribute(a, "")), "no op made it\n") == 0, "an input, redistributed");
+    dt_tensor *same[] = { dt_redistribute(y, ""), dt_work_wait(dt_redistribute_start(y, "tp:S(0)")), dt_detach(y),
+                          dt_redistribute(dt_require_grad(dt_detach(y)), "tp:S(1)"), dt_recompute(first, NULL, &y, 1) };
+    for (int i = 0; i < DT_COUNT(same); i++) expect(dt_explain(same[i]) == dt_explain(y), "what made it, %d", i);
+    a_loss_says_of_what_it_is_made(mesh);
     expect_no_error(ctx, "explained");
     expect(strcmp(dt_explain(NULL), "") == 0, "nothing");
     dt_context_fail(ctx, DT_ERR_STATE, "failed");

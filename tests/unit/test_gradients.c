@@ -14,8 +14,8 @@ static const char *const meshes[] = { "x=2", "x=3", "x=4", "x=2,y=2" };
 
 typedef struct effort { int calls; judge_effort judge; } effort;
 
-static const effort brief = { 6, { 12, 6, 4, 20 } };
-static const effort whole = { 20, { 400, 100, 100, 500 } };
+static const effort brief = { 6, { 12, 6, 4, 20, false } };
+static const effort whole = { 20, { 400, 100, 100, 500, false } };
 
 static const dt_op *row(int i)
 {

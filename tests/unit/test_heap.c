@@ -18,6 +18,7 @@ typedef struct round {
     const char *name, *mesh, *x, *w;
     int ranks;                         /* 0: a dry context                                                         */
     void (*fn)(dt_context *ctx, dt_tensor *x, dt_tensor *w);
+    dt_module *(*make)(dt_mesh *mesh); /* of whose parameters w is one, and all lie so; NULL: of none               */
 } round;
 
 /* ---- what is called ---------------------------------------------------------------------------------------------- */
@@ -135,28 +136,56 @@ static void moved_together(dt_context *ctx, dt_tensor *x, dt_tensor *w)
     for (int i = 0; i < 2; i++) dt_work_wait(work[i]);
 }
 
+/* A step of a model but for its optimiser: w says which. */
+static void model_step(dt_context *ctx, dt_tensor *x, dt_tensor *w)
+{
+    dt_module *model = dti_param_of(w)->module;
+    while (model->parent) model = model->parent;
+    dt_context_step(ctx, ctx->step + 1, 0);
+    dt_module_zero_grad(model);
+    dt_tensor *logits = dt_module_call(model, x);
+    dt_backward(dt_mean(dt_mul(logits, logits), DT_ALL, false), NULL);
+}
+
+static dt_module *llama(dt_mesh *mesh)
+{
+    return dt_nn_llama(mesh, &(dt_llama_params){ .vocab = 17, .width = 12, .layers = 2, .heads = 3, .mlp_width = 13 });
+}
+
+static dt_module *gpt(dt_mesh *mesh)
+{
+    dt_module *m = dt_nn_gpt(mesh, &(dt_gpt_params){ .vocab = 17, .width = 12, .layers = 2, .heads = 3, .positions = 6,
+                                                     .dropout = 0.1, .tied = true });
+    dt_module_recompute(m, "layers.*");
+    return m;
+}
+
 static const round rounds[] = {
-    { "without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, forward },
-    { "a product without kernel", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@tp:S(1)", 0, product },
-    { "a product that moves, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@dp:S(0)", 0, product },
-    { "decomposed, dry", "dp=2,tp=4", "f32[64,32]@tp:S(1)", "f32[64,32]@tp:S(1)", 0, decomposed },
-    { "backward without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, both_ways },
-    { "forward", "tp=1", "f32[64,33]", "f32[64,33]", 1, forward },
-    { "forward and backward", "tp=1", "f32[64,33]", "f32[64,33]", 1, both_ways },
-    { "hooks", "tp=1", "f32[64,33]", "f32[64,33]", 1, hooked },
-    { "recomputed", "tp=1", "f32[64,33]", "f32[64,33]", 1, recomputed },
-    { "handles that are held", "tp=1", "f32[64,33]", "f32[64,33]", 1, held },
-    { "on two ranks", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, both_ways },
-    { "along a dim", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, along_a_dim },
-    { "along a dim that is whole", "tp=1", "f32[13,33]", "f32[13,33]", 1, along_a_dim },
-    { "along a dim, dry", "dp=2,tp=4", "f32[13,33]@dp:S(0)", "f32[13,33]@dp:S(0)", 0, along_a_dim },
-    { "redistributed", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved },
-    { "started and waited for", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, started },
-    { "written in place", "tp=1", "f32[64,33]", "f32[64,33]", 1, written },
-    { "written in place, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@tp:S(0)", 0, written },
-    { "written on two ranks", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, written },
-    { "moved together", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved_together },
-    { "reduced", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(1)", 2, reduced },
+    { "without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, forward, NULL },
+    { "a product without kernel", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@tp:S(1)", 0, product, NULL },
+    { "a product that moves, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[32,64]@dp:S(0)", 0, product, NULL },
+    { "decomposed, dry", "dp=2,tp=4", "f32[64,32]@tp:S(1)", "f32[64,32]@tp:S(1)", 0, decomposed, NULL },
+    { "backward without kernels", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@dp:S(0)", 0, both_ways, NULL },
+    { "forward", "tp=1", "f32[64,33]", "f32[64,33]", 1, forward, NULL },
+    { "forward and backward", "tp=1", "f32[64,33]", "f32[64,33]", 1, both_ways, NULL },
+    { "hooks", "tp=1", "f32[64,33]", "f32[64,33]", 1, hooked, NULL },
+    { "recomputed", "tp=1", "f32[64,33]", "f32[64,33]", 1, recomputed, NULL },
+    { "handles that are held", "tp=1", "f32[64,33]", "f32[64,33]", 1, held, NULL },
+    { "on two ranks", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, both_ways, NULL },
+    { "along a dim", "tp=2", "f32[13,33]@tp:S(0)", "f32[13,33]@tp:S(0)", 2, along_a_dim, NULL },
+    { "along a dim that is whole", "tp=1", "f32[13,33]", "f32[13,33]", 1, along_a_dim, NULL },
+    { "along a dim, dry", "dp=2,tp=4", "f32[13,33]@dp:S(0)", "f32[13,33]@dp:S(0)", 0, along_a_dim, NULL },
+    { "redistributed", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved, NULL },
+    { "started and waited for", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, started, NULL },
+    { "written in place", "tp=1", "f32[64,33]", "f32[64,33]", 1, written, NULL },
+    { "written in place, dry", "dp=2,tp=4", "f32[64,32]@dp:S(0)", "f32[64,32]@tp:S(0)", 0, written, NULL },
+    { "written on two ranks", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, written, NULL },
+    { "moved together", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(0)", 2, moved_together, NULL },
+    { "llama, dry", "dp=2,tp=4", "i64[4,6]@dp:S(0)", "tp:S(0)", 0, model_step, llama },
+    { "llama", "tp=1", "i64[4,6]", "", 1, model_step, llama },
+    { "llama on two ranks", "tp=2", "i64[4,6]@tp:S(0)", "tp:S(0)", 2, model_step, llama },
+    { "gpt, recomputed, on two ranks", "tp=2", "i64[4,6]@tp:S(1)", "tp:S(0)", 2, model_step, gpt },
+    { "reduced", "tp=2", "f32[13,33]@tp:S(1)", "f32[13,33]@tp:S(1)", 2, reduced, NULL },
 };
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
@@ -170,11 +199,30 @@ static void in_scope(const round *r, dt_context *ctx, dt_tensor *x, dt_tensor *w
     }
 }
 
+/* A leaf; of a model one of its parameters, all of which are placed as said. */
+static dt_tensor *leaf_of(const round *r, dt_mesh *mesh)
+{
+    dt_tensor *params[64];
+    if (!r->make) return dt_require_grad(dt_rand(dt_spec_parse(mesh, r->w), 2));
+    dt_module *model = r->make(mesh);
+    int n = dt_module_params(model, NULL, params, DT_COUNT(params));
+    for (int i = 0; i < n; i++)
+        dti_param_store(dti_param_of(params[i]), dt_spec_replace(dt_tensor_spec(params[i]), r->w));
+    dt_module_materialize(model, 1);
+    return params[0];
+}
+
+static dt_tensor *input_of(const round *r, dt_mesh *mesh)
+{
+    const dt_spec *spec = dt_spec_parse(mesh, r->x);
+    return dt_spec_dtype(spec) == DT_I64 ? dt_full(spec, 3) : dt_rand(spec, 1);
+}
+
 static dt_status count(dt_context *ctx, void *arg)
 {
     const round *r = arg;
     dt_mesh *mesh = dt_mesh_create(ctx, r->mesh);
-    dt_tensor *x = dt_rand(dt_spec_parse(mesh, r->x), 1), *w = dt_require_grad(dt_rand(dt_spec_parse(mesh, r->w), 2));
+    dt_tensor *x = input_of(r, mesh), *w = leaf_of(r, mesh);
     in_scope(r, ctx, x, w, WARM);
     long calls = heap_calls();
     size_t before = ctx->arena.total;

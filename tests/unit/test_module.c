@@ -223,6 +223,30 @@ static void comings(dt_context *ctx, dt_mesh *mesh)
 
 static void modules_come_and_go(void) { in_dry(comings); }
 
+/* Values of few hashes, of which many go: the others are still found. */
+static bool is_in(const dti_table *table, uint64_t hash, const void *value)
+{
+    const void *at_hand;
+    for (size_t at = dti_table_first(table, hash); (at_hand = dti_table_value(table, hash, &at)) != NULL;)
+        if (at_hand == value) return true;
+    return false;
+}
+
+static void tables_give_values_back(void)
+{
+    enum { N = 300, HASHES = 23 };
+    char values[N] = { 0 };
+    dti_table table = { 0 };
+    dti_table_remove(&table, 0, values);
+    for (int i = 0; i < N; i++) dti_table_add(&table, (uint64_t)(i * i % HASHES), &values[i]);
+    for (int i = 0; i < N; i += 3) dti_table_remove(&table, (uint64_t)(i * i % HASHES), &values[i]);
+    dti_table_remove(&table, 0, values);
+    for (int i = 0; i < N; i++)
+        expect(is_in(&table, (uint64_t)(i * i % HASHES), &values[i]) == (i % 3 != 0), "value %d", i);
+    expect(table.count == N - N / 3, "%zu are left", table.count);
+    dti_table_fini(&table);
+}
+
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 static const dt_module_type no_forward = { .name = "no_forward" };
@@ -846,6 +870,7 @@ static const test_row rows[] = {
     { "a_tree_is_walked", a_tree_is_walked },
     { "modules_end_with_scopes_and_parents", modules_end_with_scopes_and_parents },
     { "modules_come_and_go", modules_come_and_go },
+    { "tables_give_values_back", tables_give_values_back },
     { "wrong_trees_are_refused", wrong_trees_are_refused },
     { "tensors_without_values_are_refused", tensors_without_values_are_refused },
     { "values_are_the_same_on_every_mesh", values_are_the_same_on_every_mesh },

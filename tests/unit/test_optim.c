@@ -712,40 +712,22 @@ static dt_tensor *tied_forward(dt_module *self, dt_tensor *const *in)
 
 static const dt_module_type tied = { "tied", 2 * sizeof(dt_tensor *), 1, tied_init, tied_forward, NULL };
 
-/* As dt_fully_shard places what it finds: stored in pieces and used whole; zero 1; zero 2. */
-static const struct sharding { const char *stored, *used, *grad, *state; } shardings[] = {
-    { "", NULL, NULL, NULL },
-    { "dp:S(0)", "", NULL, NULL },
-    { "", NULL, NULL, "dp:S(0)" },
-    { "", NULL, "dp:S(0)", "dp:S(0)" },
-};
-
-static const dt_spec *replaced(const dt_spec *spec, const char *placements)
-{
-    return placements ? dt_spec_replace(spec, placements) : NULL;
-}
-
-static dt_module *tied_new(dt_mesh *mesh, const struct sharding *by)
+/* Data parallel, and fully sharded by dt_fully_shard's zero; 0 here: not at all. */
+static dt_module *tied_new(dt_mesh *mesh, int zero)
 {
     dt_module *module = dt_module_create(mesh, &tied, NULL);
-    for (dti_param *param = module->params; param; param = param->next) {
-        const dt_spec *whole = dt_tensor_spec(param->tensor);
-        dti_param_store(param, replaced(whole, by->stored));
-        param->used = replaced(whole, by->used);
-        param->grad = replaced(whole, by->grad);
-        param->state = replaced(whole, by->state);
-    }
+    if (zero) dt_fully_shard(module, "", "dp", &(dt_fully_shard_params){ .zero = zero });
     dt_module_materialize(module, 3);
     return module;
 }
 
-typedef struct curve { const struct sharding *by; double loss[20]; } curve;
+typedef struct curve { int zero; double loss[20]; } curve;
 
 static dt_status train(dt_context *ctx, void *arg)
 {
     curve *c = arg;
     dt_mesh *mesh = dt_mesh_create(ctx, "dp");
-    dt_module *module = tied_new(mesh, c->by);
+    dt_module *module = tied_new(mesh, c->zero);
     dt_optim *optim = dt_optim_adamw(module, &(dt_adamw_params){ .weight_decay = 0.01, .no_decay = "bias" });
     expect(optim && optim->n == 2, "a tied parameter is one");
     dt_tensor *x = dt_randn(dt_spec_parse(mesh, "f64[12,4]@dp:S(0)"), 1);
@@ -754,9 +736,10 @@ static dt_status train(dt_context *ctx, void *arg)
         int scope = dt_scope_push(ctx, 0);
         dt_tensor *far = dt_sub(dt_module_call(module, x), y), *loss = dt_mean(dt_mul(far, far), DT_ALL, false);
         double item = dt_tensor_item(loss);
-        if (c->by == shardings && dt_rank_count(ctx) == 1) c->loss[step] = item;
-        expect(fabs(item - c->loss[step]) <= 1e-12 * c->loss[step], "%d ranks, sharding %d, step %d: loss %.17g, alone "
-               "%.17g", dt_rank_count(ctx), (int)(c->by - shardings), step, item, c->loss[step]);
+        if (c->zero == 0 && dt_rank_count(ctx) == 1) c->loss[step] = item;
+        expect(fabs(item - c->loss[step]) <= 1e-12 * c->loss[step],
+               "%d ranks, zero %d, step %d: loss %.17g, alone %.17g", dt_rank_count(ctx), c->zero, step, item,
+               c->loss[step]);
         dt_backward(loss, NULL);
         dt_clip_grad_norm(module, 0.5);
         expect(dt_optim_step(optim, dt_lr_cosine(step, 3, DT_COUNT(c->loss), 0.1, 0.01)) == DT_OK, "%s",
@@ -769,8 +752,8 @@ static dt_status train(dt_context *ctx, void *arg)
 
 static void training_is_the_same_on_all_ranks(void)
 {
-    curve c = { shardings, { 0 } };
-    for (; c.by < shardings + DT_COUNT(shardings); c.by++)
+    curve c = { 0, { 0 } };
+    for (; c.zero <= 3; c.zero++)
         for (int ranks = 1; ranks <= MOST_RANKS; ranks++) launch(ranks, train, &c);
     expect(c.loss[19] < 0.9 * c.loss[0], "loss %g, then %g", c.loss[0], c.loss[19]);
 }

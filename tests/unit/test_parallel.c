@@ -109,6 +109,7 @@ static void expect_lying(dt_module *model, const lying *due, int n)
         dt_tensor *x = NULL;
         dt_module_params(model, due[i].path, &x, 1);
         const char *text = x ? dt_spec_text(dt_tensor_spec(x)) : "nowhere";
+        expect(x && dt_spec_check(dt_tensor_spec(x)) == DT_OK, "%s is a spec", text);
         expect(strcmp(text, due[i].spec) == 0, "%s is %s, expected %s", due[i].path, text, due[i].spec);
     }
 }
@@ -162,6 +163,11 @@ static void test_uneven_heads(void)
     dt_parallelize(one, "tp", &row, 1);
     const lying whole[] = { { "weight", "f32[4,8]" } };
     expect_lying(one, whole, 1);
+    dt_mesh *line = dt_mesh_create(ctx, "dp=1,tp=6");
+    dt_module *flat = dt_nn_linear(line, 8, 12, NULL);
+    dt_fully_shard(flat, "", "dp", NULL);
+    const lying alone[] = { { "weight", "f32[12,8]" } };
+    expect_lying(flat, alone, 1);
     expect_no_error(ctx, "units");
     dt_context_destroy(&ctx);
 }

@@ -591,6 +591,26 @@ static dt_status no_kernel(const dt_call *call)
     return DT_OK;
 }
 
+static dt_tensor *shape_by_call(dt_tensor *const *in, void *arg)
+{
+    int *calls = arg;
+    return (*calls)++ ? dt_sum(in[0], DT_DIMS(1), false) : dt_exp(in[0]);
+}
+
+static dt_status derive_still(dt_context *ctx, const void *attributes, const dt_shape *shapes, int n, dt_derived *out)
+{
+    (void)ctx;
+    (void)attributes;
+    (void)n;
+    snprintf(out->rule, sizeof out->rule, "a1 b -> a b");
+    out->size[0].letter = 'a';
+    out->size[0].size = shapes[0].dim[0];
+    out->size_count = 1;
+    out->map.part_count = 1;
+    out->map.part[0] = (dt_index_part){ .hi = shapes[0].dim[0] };
+    return DT_OK;
+}
+
 /* Rows that a program wrote wrong. */
 static dt_status bad_rows(dt_context *ctx, void *arg)
 {
@@ -605,6 +625,7 @@ static dt_status bad_rows(dt_context *ctx, void *arg)
                                 .attribute_count = 1, .attribute_bytes = 8 };
     static const dt_op table = { .head = "f(x)", .rule = "... -> ...", .kernel = plus_kernel, .attribute_count = 1,
                                  .attribute_bytes = 8 };
+    static const dt_op still_row = { .head = "still(x)", .derive = derive_still, .kernel = plus_kernel };
     static const dt_op letters = { .head = "f(x)", .rule = "... -> ...", .kernel = plus_kernel, .dtypes = "t -> z" };
     static const dt_op blanks = { .head = "f(x)", .rule = "... -> ...", .kernel = no_kernel, .dtypes = "t -> i" };
     static const struct { const dt_op *op; const char *says; } given[] = {
@@ -631,6 +652,18 @@ static dt_status bad_rows(dt_context *ctx, void *arg)
     expect_error(ctx, DT_ERR_ARG, "room for -1", "results");
     dt_apply_all(&plus_row, x, 2, NULL, NULL, 1);
     expect_error(ctx, DT_ERR_ARG, "nowhere", "no results");
+    dt_recompute(nothing, NULL, x, DT_COUNT(x));
+    expect_error(ctx, DT_ERR_ARG, "expected at most 16 inputs, got 17", "inputs");
+    int calls = 0;
+    dt_tensor *leaf = dt_require_grad(dt_zeros(dt_spec_parse(mesh, "f32[4,3]@x:S(0)")));
+    dt_backward(dt_sum(dt_recompute(shape_by_call, &calls, &leaf, 1), DT_ALL, false), NULL);
+    expect_error(ctx, DT_ERR_STATE, "returned f32[4,3]@x:S(0) and, called again in backward, f32[4]@x:S(0)", "again");
+    dt_apply(&still_row, &leaf, 1, NULL);
+    expect_error(ctx, DT_ERR_ARG, "still(x): part 0 of its index map has step 0", "a map that stands still");
+    dt_addmm(NULL, leaf, leaf);
+    expect_error(ctx, DT_ERR_ARG, "expected a tensor for c, got none", "addmm without c");
+    dt_one_hot(dt_zeros(dt_spec_parse(mesh, "i64[4]")), 0, DT_F32);
+    expect_error(ctx, DT_ERR_ARG, "one_hot(ids): expected no ids, of a size of 0, got 0", "no classes");
     dt_recompute(nothing, NULL, x, 1);
     expect_error(ctx, DT_ERR_ARG, "the function returned no tensor", "nothing came");
     return dt_context_status(ctx);

@@ -335,6 +335,28 @@ static dt_status written_rank(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+/* What the first layer gathers ahead for the second, nobody asks for before the second is written. */
+static dt_status ahead_rank(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "dp=3");
+    network used;
+    make(&used, mesh, arg, true);
+    int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+    dt_tensor *x = input(&used, 0, true);
+    forward(&used, x);
+    call_layer(&x, &used.layers[0]);
+    dt_tensor *w = used.layers[1].w;
+    expect(dt_copy_into(w, dt_zeros(dt_tensor_spec(w))) == DT_OK, "written: %s", dt_context_error(ctx));
+    dt_tensor *y = call_layer(&x, &used.layers[0]), *bias = dt_gelu(dt_redistribute(used.layers[1].b, ""));
+    y = dt_redistribute(call_layer(&y, &used.layers[1]), "");
+    expect_close(y, dt_expand(bias, DT_SHAPE(ROWS, widths[2])), 1e-12, "what was written is used, layer", 1);
+    dt_scope_pop(ctx, scope, NULL);
+    end(&used);
+    return dt_context_status(ctx);
+}
+
+static void test_ahead(void) { launch(3, ahead_rank, &hows[2]); }
+
 static void test_writes(void)
 {
     launch(2, written_rank, &hows[0]);
@@ -359,7 +381,8 @@ static void test_errors(void) { launch(2, errors_rank, NULL); }
 static const test_row rows[] = {
     { "gradients", test_gradients },     { "collectives", test_collectives }, { "accumulation", test_accumulation },
     { "no_grad", test_no_grad },         { "inner_recompute", test_inner_recompute },
-    { "memory", test_memory },           { "writes", test_writes },           { "errors", test_errors },
+    { "memory", test_memory },           { "writes", test_writes },           { "ahead", test_ahead },
+    { "errors", test_errors },
 };
 
 const suite the_suite = { "use", rows, DT_COUNT(rows) };

@@ -412,6 +412,40 @@ static void errors(void)
     expect(dt_launch_threads(1, check_errors, NULL, error, sizeof error) == DT_OK, "%s", error);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static const dt_op two_operands = { .head = "two_operands(x, y)", .rule = "n, n -> n", .polynomial = "x + y",
+                                    .shares = true };
+
+/* A view takes no memory, and who writes what it shares is told. */
+static dt_status check_memory(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_tensor *x = dt_rand(dt_spec_parse(mesh, "f32[(6 4),5]@x:S(0)"), 1);
+    (void)arg;
+    int64_t before = dt_mesh_counters(mesh, NULL).memory;
+    int scope = dt_scope_push(ctx, 0);
+    dt_tensor *y = dt_unflatten(x, 0, DT_SHAPE(6, 4));
+    dt_squeeze(dt_unsqueeze(dt_flatten(dt_reshape(y, DT_SHAPE(6, 2, 2, 5)), 0, 2), 1), 1);
+    expect(dt_mesh_counters(mesh, NULL).memory == before, "%lld bytes more",
+           (long long)(dt_mesh_counters(mesh, NULL).memory - before));
+    dt_axpby_into(x, dt_full(dt_tensor_spec(x), 1), 2, 1);
+    expect_error(ctx, DT_ERR_STATE, "shares its elements", "written while a view of it lives");
+    dt_scope_pop(ctx, scope, NULL);
+    expect(dt_axpby_into(x, dt_full(dt_tensor_spec(x), 1), 2, 1) == DT_OK, "%s", dt_context_error(ctx));
+    dt_tensor *one = dt_full(dt_spec_parse(mesh, "f32[3]"), 1);
+    dt_apply(&two_operands, (dt_tensor *[]){ one, one }, 2, NULL);
+    expect_error(ctx, DT_ERR_ARG, "two_operands(x, y): shares its operand", "a row of two operands");
+    return dt_context_status(ctx);
+}
+
+static void memory(void)
+{
+    char error[512] = "";
+    for (int ranks = 1; ranks <= 3; ranks++)
+        expect(dt_launch_threads(ranks, check_memory, NULL, error, sizeof error) == DT_OK, "%s", error);
+}
+
 static const test_row rows[] = {
     { "known results", known_results },
     { "every placement", every_placement },
@@ -420,6 +454,7 @@ static const test_row rows[] = {
     { "by hand", by_hand },
     { "triangles", triangles },
     { "copy and fill", filled },
+    { "memory", memory },
     { "errors", errors },
 };
 
