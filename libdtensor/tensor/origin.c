@@ -20,7 +20,7 @@ static void destroy(dti_origin *origin)
     pair *p = (pair *)(void *)origin;
     dti_origin_release(p->first);
     dti_origin_release(p->last);
-    free(p->text);
+    if (p->text) free(p->text);    /* no call of the heap where nobody asked                                      */
     dti_context_give(p->ctx, p, sizeof *p);
 }
 

@@ -9,66 +9,18 @@
 
 #include "errors.h"
 #include "launch.h"
+#include "models/placing.h"
 
 enum { BATCH = 4, LENGTH = 8, MOST_PARAMS = 64 };
 
 #define DT_F64_LLAMA .vocab = 37, .width = 24, .layers = 2, .heads = 4, .kv_heads = 2, .mlp_width = 40, .dtype = DT_F64
 
-/* ---- styles ------------------------------------------------------------------------------------------------------ */
-
-static const dt_style_row tp_rows[] = {
-    { "embed", &dt_style_vocab, NULL, NULL },
-    { "layers.*.attn", &dt_style_io, "R", NULL },
-    { "layers.*.attn.w[qkv]", &dt_style_colwise, NULL, NULL },
-    { "layers.*.attn.wo", &dt_style_rowwise, NULL, NULL },
-    { "layers.*.mlp", &dt_style_io, "R", NULL },
-    { "layers.*.mlp.gate", &dt_style_colwise, NULL, NULL },
-    { "layers.*.mlp.up", &dt_style_colwise, NULL, NULL },
-    { "layers.*.mlp.down", &dt_style_rowwise, NULL, NULL },
-    { "head", &dt_style_colwise, NULL, NULL },
-};
-
-static const dt_style_row sp_rows[] = {
-    { "embed", &dt_style_vocab, NULL, "S(1)" },
-    { "layers.*.*_norm", &dt_style_sequence, NULL, NULL },
-    { "layers.*.attn", &dt_style_io, "R", NULL },
-    { "layers.*.attn.w[qkv]", &dt_style_colwise, NULL, NULL },
-    { "layers.*.attn.wo", &dt_style_rowwise, NULL, "S(1)" },
-    { "layers.*.mlp", &dt_style_io, "R", NULL },
-    { "layers.*.mlp.gate", &dt_style_colwise, NULL, NULL },
-    { "layers.*.mlp.up", &dt_style_colwise, NULL, NULL },
-    { "layers.*.mlp.down", &dt_style_rowwise, NULL, "S(1)" },
-    { "norm", &dt_style_sequence, NULL, NULL },
-    { "head", &dt_style_colwise, NULL, NULL },
-};
-
 /* ---- models ------------------------------------------------------------------------------------------------------ */
-
-typedef struct placing {
-    const char *mesh, *batch;
-    const dt_style_row *rows;
-    int row_count;
-    const char *sharded;           /* mesh dim of fully_shard; NULL: none                                          */
-    dt_fully_shard_params shard;
-    bool shard_first, recompute;
-    dt_llama_params llama;
-    int ranks;
-} placing;
-
-static void shard(dt_module *model, const placing *p)
-{
-    if (!p->sharded) return;
-    dt_fully_shard(model, "layers.*", p->sharded, &p->shard);
-    dt_fully_shard(model, "", p->sharded, &p->shard);
-}
 
 static dt_module *make(dt_mesh *mesh, const placing *p, bool placed)
 {
     dt_module *model = dt_nn_llama(mesh, &p->llama);
-    if (placed && p->shard_first) shard(model, p);
-    if (placed && p->rows) dt_parallelize(model, "tp", p->rows, p->row_count);
-    if (placed && !p->shard_first) shard(model, p);
-    if (placed && p->recompute) dt_module_recompute(model, "layers.*");
+    if (placed) placing_apply(model, p);
     dt_module_materialize(model, 5);
     return model;
 }
@@ -117,8 +69,8 @@ static dt_status values_rank(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
-#define TP tp_rows, DT_COUNT(tp_rows)
-#define SP sp_rows, DT_COUNT(sp_rows)
+#define TP tp_rows, TP_ROWS
+#define SP sp_rows, SP_ROWS
 #define NO_ROWS NULL, 0
 
 static const placing placings[] = {
@@ -166,7 +118,7 @@ static void test_styles(void)
 {
     dt_context *ctx = dt_context_dry(8);
     dt_mesh *mesh = dt_mesh_create(ctx, "dp=2,tp=4");
-    const placing p = { .rows = sp_rows, .row_count = DT_COUNT(sp_rows), .llama = { DT_F64_LLAMA } };
+    const placing p = { .rows = sp_rows, .row_count = SP_ROWS, .llama = { DT_F64_LLAMA } };
     const lying due[] = {
         { "embed.weight", "f64[37,24]@tp:S(0)" },
         { "layers.0.attn_norm.weight", "f64[24]" },
