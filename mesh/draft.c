@@ -109,6 +109,7 @@ static dt_mesh *draft_make(const dti_draft *draft, uint64_t hash)
     mesh->text = own_text;
     mesh->hash = hash;
     mesh->base = draft->base;
+    mesh->origin = draft->origin;
     mesh->rank = dti_mesh_index(mesh, ctx->rank);
     return mesh;
 }

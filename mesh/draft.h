@@ -17,6 +17,7 @@ typedef struct dti_mesh_state {
 
 typedef struct dti_draft {
     dt_context *ctx;
+    dt_mesh *origin;               /* of a view of the same ranks, if it is new; NULL: none                        */
     int base;
     int dim_count;
     dti_item dims[DT_MAX_MESH_DIMS]; /* name and size                                                              */

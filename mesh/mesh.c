@@ -204,6 +204,25 @@ const char *dt_mesh_text(const dt_mesh *mesh) { return mesh ? mesh->text : ""; }
 
 dt_context *dt_mesh_context(const dt_mesh *mesh) { return mesh ? mesh->ctx : NULL; }
 
+static bool overlap(const dti_mesh_dim *a, const dti_mesh_dim *b)
+{
+    for (int i = 0; i < a->axis_count; i++)
+        for (int k = 0; k < b->axis_count; k++) {
+            dti_axis x = a->axes[i], y = b->axes[k];
+            if (x.stride < y.stride * y.size && y.stride < x.stride * x.size) return true;
+        }
+    return false;
+}
+
+uint32_t dti_mesh_dims_of_view(const dt_mesh *mesh, const dt_mesh *view, uint32_t dims)
+{
+    uint32_t of = 0;
+    for (int d = 0; d < mesh->dim_count; d++)
+        for (int v = 0; v < view->dim_count; v++)
+            if ((dims >> v & 1) && overlap(&mesh->dims[d], &view->dims[v])) of |= UINT32_C(1) << d;
+    return of;
+}
+
 dt_counters *dti_mesh_counting(dt_mesh *mesh)
 {
     size_t bytes = ((size_t)mesh->dim_count + 1) * sizeof *mesh->counters;

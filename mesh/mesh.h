@@ -32,6 +32,7 @@ struct dt_mesh {
     int dim_count;
     dti_mesh_dim dims[DT_MAX_MESH_DIMS];
     dt_counters *counters;         /* per dim, then of all together; NULL: nothing was communicated                */
+    struct dt_mesh *origin;        /* whose dims were split or flattened for this one; NULL: it is no such view    */
 };
 
 /* Index of a dim by name, -1: none. */
@@ -52,6 +53,8 @@ int dti_axes_offset(const dti_axis *axes, int n, int coord);
 /* Is an offset one of those? Axes largest stride first, as the members of a layout are. */
 bool dti_axes_reach(const dti_axis *axes, int n, int offset);
 
+/* The dims of a mesh that its ranks move along when those of a view of it move along these. */
+uint32_t dti_mesh_dims_of_view(const dt_mesh *mesh, const dt_mesh *view, uint32_t dims);
 /* The mesh's counters, to be added to; NULL and the error when memory ran out. */
 dt_counters *dti_mesh_counting(dt_mesh *mesh);
 /* Merge touching axes of an ordered list in place: (a, s) then (b, t) with s = b t is (a b, t). The new count. */

@@ -117,6 +117,7 @@ dt_mesh *dt_mesh_flatten(dt_mesh *mesh, const char *dims, const char *name)
     dti_word word;
     if (!pick_read(&picked, mesh, DTI_LIST_DIMS, dims) || !read_new_name(&picked, mesh, name, &word)) return NULL;
     dti_draft_init(&draft, mesh->ctx, mesh->base);
+    draft.origin = mesh;
     for (int d = 0; d < mesh->dim_count; d++) {
         if (d == picked.dims[0]) join_dims(&draft, mesh, &picked, word);
         else if (!picked.named[d]) copy_dim(&draft, &mesh->dims[d]);
@@ -198,6 +199,7 @@ dt_mesh *dt_mesh_split(dt_mesh *mesh, const char *dim, const char *text)
     if (split < 0 || !dti_list_read(&parts, mesh->ctx, DTI_LIST_PARTS, text)) return NULL;
     if (!check_parts(&parts, mesh, split) || !dti_list_fill(&parts, mesh->dims[split].size)) return NULL;
     dti_draft_init(&draft, mesh->ctx, mesh->base);
+    draft.origin = mesh;
     for (int d = 0; d < mesh->dim_count; d++) {
         if (d != split) copy_dim(&draft, &mesh->dims[d]);
         else if (!split_dim(&draft, &mesh->dims[d], &parts)) return NULL;

@@ -272,20 +272,27 @@ static bool refuse_moves(dt_context *ctx, const dti_dispatch *d)
     return true;
 }
 
-static void count_implied(dt_context *ctx, const dti_dispatch *d)
+/* To a mesh, and to what it is a view of. */
+static void add_implied(dt_mesh *mesh, int64_t n)
 {
-    dt_mesh *mesh = d->result[0]->mesh;
-    dt_counters *counters = dti_mesh_counting(mesh);
-    for (int i = 0; i < d->n && counters; i++)
-        if ((d->moved >> i & 1) && moves_operand(d, i)) counters[mesh->dim_count].implied++;
-    (void)ctx;
+    for (; mesh && n; mesh = mesh->origin) {
+        dt_counters *counters = dti_mesh_counting(mesh);
+        if (counters) counters[mesh->dim_count].implied += n;
+    }
+}
+
+static void count_implied(const dti_dispatch *d)
+{
+    int n = 0;
+    for (int i = 0; i < d->n; i++) n += (d->moved >> i & 1) && moves_operand(d, i);
+    add_implied(d->result[0]->mesh, n);
 }
 
 bool dti_call_admit(dt_context *ctx, const dti_dispatch *d)
 {
     if (!d->moved) return true;
     if ((dti_scope_flags(ctx) & DT_SCOPE_STRICT) && refuse_moves(ctx, d)) return false;
-    count_implied(ctx, d);
+    count_implied(d);
     return true;
 }
 
@@ -387,11 +394,13 @@ static bool take_result(const dti_dispatch *d, int r, dt_tensor *out, dti_storag
 }
 
 /* Statistics that move are moves that nobody wrote. */
-static void count_statistics(dt_counters *counters, const dt_counters *before)
+static void count_statistics(dt_mesh *mesh, const dt_counters *before)
 {
-    counters->implied = before->implied;
+    dt_counters now = dt_mesh_counters(mesh, NULL);
+    int64_t n = before->implied - now.implied;
     for (int k = 0; k < DT_COMM_KIND_COUNT; k++)
-        if (k != DT_COMM_LOCAL) counters->implied += counters->calls[k] - before->calls[k];
+        if (k != DT_COMM_LOCAL) n += now.calls[k] - before->calls[k];
+    add_implied(mesh, n);
 }
 
 static bool enter(dt_context *ctx, dispatch_state *state, const dti_dispatch *d)
@@ -421,8 +430,7 @@ static bool decompose(dt_context *ctx, const dti_dispatch *d, const dti_attribut
         if (!take_result(d, r, parts.out[r], &y[r]) && !dti_failed(ctx))
             dti_fail(ctx, DT_ERR_STATE, "%s: made of others it gives no result %d", dti_rule_op(d->rule), r);
     dt_scope_pop(ctx, scope, NULL);
-    dt_counters *counters = dti_mesh_counting(mesh);
-    if (counters) count_statistics(&counters[mesh->dim_count], &before);
+    count_statistics(mesh, &before);
     return !dti_failed(ctx);
 }
 

@@ -58,31 +58,42 @@ static const dt_spec *along(const dt_spec *spec, const char *dim, const char *pl
     return dt_spec_replace(spec, text);
 }
 
-/* The view on which a module's parameters have their units, else its mesh. */
+/* Is a place one along the outer part of the dim alone? */
+static bool is_outer(const styled *s, const char *place) { return s->outer > 1 && *place == 'S'; }
+
+/* The view on which a module's parameters have their units. */
 static dt_mesh *view_of(dt_module *module, const styled *s)
 {
     char text[MAX_TEXT];
-    if (s->outer < 2) return module->mesh;
     int size = dt_mesh_size(module->mesh, s->dim);
     snprintf(text, sizeof text, "%s.0=%d,%s.1=%d", s->dim, s->outer, s->dim, size / s->outer);
     return dt_mesh_split(module->mesh, s->dim, text);
 }
 
-/* What a tensor is to become: on the view, if its other placements can be said there, else on its own mesh. */
+/* What a tensor is to become: on the module's mesh, or the view, if its other placements can be said there, else on its
+ * own. */
 static const dt_spec *target(dt_module *module, const styled *s, const dt_spec *given, const char *place)
 {
     const dt_spec *on, *whole = along(given, s->dim, "R", false);
-    dt_mesh *view = view_of(module, s);
-    bool split = *place == 'S';
-    if (!whole || !view || !dti_spec_on(whole, view, &on)) return NULL;
-    return along(on ? on : whole, s->dim, split && s->outer == 1 ? "R" : place, split && s->outer > 1 && on);
+    bool outer = is_outer(s, place), copies = s->outer == 1 && *place == 'S';
+    dt_mesh *mesh = outer ? view_of(module, s) : module->mesh;
+    if (!whole || !mesh || !dti_spec_on(whole, mesh, &on)) return NULL;
+    return along(on ? on : whole, s->dim, copies ? "R" : place, outer && on);
+}
+
+/* What is split along the outer part alone says nothing of the inner one: gradients of copies there stay P, so that
+ * their sum is that of a weight, once per step, not of activations. */
+static uint32_t named_by(const styled *s, const dt_mesh *mesh, const char *place)
+{
+    uint32_t parts = parts_of(mesh, s->dim);
+    return is_outer(s, place) ? parts & (~parts + 1) : parts;
 }
 
 static dt_tensor *place(dt_module *module, const styled *s, dt_tensor *x, const char *text)
 {
     if (!*text) return x;
     const dt_spec *spec = target(module, s, x->spec, text);
-    return spec ? dti_tensor_pin(x, spec, parts_of(x->spec->mesh, s->dim)) : NULL;
+    return spec ? dti_tensor_pin(x, spec, named_by(s, x->spec->mesh, text)) : NULL;
 }
 
 static dt_tensor *place_input(dt_module *module, int index, dt_tensor *in, void *arg)

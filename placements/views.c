@@ -193,11 +193,12 @@ static bool add_part(dti_draft *draft, const dti_mesh_dim *dim, int part, char *
  * or names too long. */
 static dt_mesh *split_first_mesh(const joining *j)
 {
-    const dt_mesh *mesh = j->mesh[0];
+    dt_mesh *mesh = j->mesh[0];
     const pieces *p = &j->pieces[0];
     char names[DT_MAX_MESH_DIMS][MAX_NAME + 16]; /* a draft copies none                                            */
     dti_draft draft;
     dti_draft_init(&draft, mesh->ctx, mesh->base);
+    draft.origin = mesh;
     for (int d = 0, at = 0; d < mesh->dim_count; d++) {
         const dti_mesh_dim *dim = &mesh->dims[d];
         int end = at, parts = 0;

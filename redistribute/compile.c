@@ -559,14 +559,24 @@ void dti_program_free(dti_program *program)
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
 
-/* What is counted as one call, along the dims of a mesh. */
-typedef struct counted { dt_mesh *mesh; uint32_t dims; dt_comm_kind kind; int stage; } counted;
+/* What is counted as one call, along the dims of a mesh; reach: the largest distance of ranks along what moves, which
+ * tells parts of a dim from the whole. */
+typedef struct counted { dt_mesh *mesh; uint32_t dims; int reach; dt_comm_kind kind; int stage; } counted;
+
+static int reach_of(const dt_mesh *mesh, uint32_t dims)
+{
+    int reach = 0;
+    for (int d = 0; d < mesh->dim_count; d++)
+        for (int a = 0; a < mesh->dims[d].axis_count && (dims >> d & 1); a++)
+            reach += mesh->dims[d].axes[a].stride * (mesh->dims[d].axes[a].size - 1);
+    return reach;
+}
 
 static bool is_first(const counted *before, int n, const counted *call)
 {
     for (int i = 0; i < n; i++)
-        if (before[i].mesh == call->mesh && before[i].dims == call->dims && before[i].kind == call->kind
-            && before[i].stage == call->stage) return false;
+        if (before[i].mesh == call->mesh && before[i].dims == call->dims && before[i].reach == call->reach
+            && before[i].kind == call->kind && before[i].stage == call->stage) return false;
     return true;
 }
 
@@ -589,18 +599,37 @@ static int64_t bytes_of(const dt_plan *plan, const dti_frame *frame, const dti_s
     return bytes;
 }
 
+/* Of a mesh and all that it is a view of. */
+static void count_on_all(counted call, int64_t bytes, counted *before, int *n)
+{
+    for (dt_mesh *view = call.mesh; view; view = view->origin) {
+        call.dims = view == call.mesh ? call.dims : dti_mesh_dims_of_view(view, call.mesh, call.dims);
+        call.mesh = view;
+        bool first = is_first(before, *n, &call);
+        count_call(&call, first, bytes);
+        if (first) before[(*n)++] = call;
+    }
+}
+
 static void count_plan(const dt_plan *plan, counted *before, int *n)
 {
     dti_frame frame;
     dti_plan_frame(plan, &frame);
     for (int i = 0; i < plan->shown_count; i++) {
         const dti_shown *behind = &plan->behind[i];
-        counted call = { behind->mesh, behind->dims, plan->shown[i].kind, plan->steps[behind->first].stage };
-        if (call.kind == DT_COMM_LOCAL) continue;
-        bool first = is_first(before, *n, &call);
-        count_call(&call, first, bytes_of(plan, &frame, behind));
-        if (first) before[(*n)++] = call;
+        counted call = { behind->mesh, behind->dims, reach_of(behind->mesh, behind->dims), plan->shown[i].kind,
+                         plan->steps[behind->first].stage };
+        if (call.kind != DT_COMM_LOCAL) count_on_all(call, bytes_of(plan, &frame, behind), before, n);
     }
+}
+
+/* How many calls of a plan there are to tell apart. */
+static int calls_of(const dt_plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->shown_count; i++)
+        for (const dt_mesh *view = plan->behind[i].mesh; view; view = view->origin) n++;
+    return n;
 }
 
 void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n)
@@ -609,7 +638,7 @@ void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n)
     int room = 0, count = 0;
     for (int i = 0; i < n; i++) {
         if (!dti_plan_name(plans[i])) return;
-        room += plans[i]->shown_count;
+        room += calls_of(plans[i]);
     }
     size_t bytes = (size_t)room * sizeof *before;
     if (room > DTI_MAX_STEPS && !(before = dti_context_borrow(ctx, bytes))) return;

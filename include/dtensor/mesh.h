@@ -52,8 +52,9 @@ DT_API const char *dt_mesh_dim_name(const dt_mesh *mesh, int dim);
 DT_API const char *dt_mesh_text(const dt_mesh *mesh);
 /* The context it was made in; NULL for NULL. Local. */
 DT_API dt_context *dt_mesh_context(const dt_mesh *mesh);
-/* What was communicated along one dim of this mesh since the context began; NULL: all. What tensors on a view of it
- * moved is the view's, as of parameters with fewer units than ranks (nn.h): dt_spec_mesh says which that is. Local. */
+/* What was communicated along one dim of this mesh since the context began; NULL: all. What moved along dims of a view
+ * of the same ranks (flatten, split; also of parameters with fewer units than ranks, nn.h) counts for the dims that
+ * these were made of, too. Local. */
 DT_API dt_counters dt_mesh_counters(const dt_mesh *mesh, const char *dim);
 
 /* ---- topology -------------------------------------------------------------------------------------------------- *

@@ -41,6 +41,11 @@ typedef struct counting {
 /* Of backward: duals, and two inputs per layer and the head's again. Norm weights are summed when clipped. */
 #define SP_DUE { [FORWARD] = { 2 * LAYERS + 1, 2 * LAYERS + 1, 0 }, [LOSS] = { 0, 0, 3 }, \
                  [BACKWARD] = { 2 * (2 * LAYERS + 1), 2 * LAYERS + 1, 0 }, [CLIP] = { 0, 0, 2 } }
+/* Fewer heads of k and v than ranks: their weights are summed over the ranks that have copies, when clipped. */
+#define TP_COPIES_DUE { [FORWARD] = { 0, 0, 2 * LAYERS + 1 }, [LOSS] = { 0, 0, 3 }, \
+                        [BACKWARD] = { 0, 0, 2 * LAYERS + 1 }, [CLIP] = { 0, 0, 2 } }
+#define SP_COPIES_DUE { [FORWARD] = { 2 * LAYERS + 1, 2 * LAYERS + 1, 0 }, [LOSS] = { 0, 0, 3 }, \
+                        [BACKWARD] = { 2 * (2 * LAYERS + 1), 2 * LAYERS + 1, 0 }, [CLIP] = { 0, 0, 3 } }
 /* Groups: each layer, and the rest. The loss counts targets. */
 #define FSDP_DUE { [FORWARD] = { LAYERS + 1, 0, 0 }, [LOSS] = { 0, 0, 1 }, [BACKWARD] = { LAYERS + 1, LAYERS + 1, 0 }, \
                    [CLIP] = { 0, 0, 1 } }
@@ -51,9 +56,9 @@ static const counting countings[] = {
     { { "dp=2", "dp:S(0)", .ranks = 2, LLAMA(DT_F32) }, "dp", DP_DUE },
     { { "dp=3", "dp:S(0)", .ranks = 3, LLAMA(DT_F32) }, "dp", DP_DUE },
     { { "tp=2", "", TP, .ranks = 2, LLAMA(DT_F32) }, "tp", TP_DUE },
-    { { "tp=4", "", TP, .ranks = 4, LLAMA(DT_F32) }, "tp", TP_DUE },
+    { { "tp=4", "", TP, .ranks = 4, LLAMA(DT_F32) }, "tp", TP_COPIES_DUE },
     { { "tp=2", "", SP, .ranks = 2, LLAMA(DT_F32) }, "tp", SP_DUE },
-    { { "tp=4", "", SP, .ranks = 4, LLAMA(DT_F32) }, "tp", SP_DUE },
+    { { "tp=4", "", SP, .ranks = 4, LLAMA(DT_F32) }, "tp", SP_COPIES_DUE },
     { { "dp=2", "dp:S(0)", .sharded = "dp", .ranks = 2, LLAMA(DT_F32) }, "dp", FSDP_DUE },
     { { "dp=3", "dp:S(0)", .sharded = "dp", .ranks = 3, LLAMA(DT_F32) }, "dp", FSDP_DUE },
     { { "dp=2", "dp:S(0)", .sharded = "dp", .shard = { .keep_gathered = true }, .ranks = 2, LLAMA(DT_F32) }, "dp",
