@@ -340,6 +340,11 @@ def run_library(options, name):
 COLUMNS = ["step_ms", "q1", "q3", "tokens/s", "cpu_ms", "comm_%", "comm_cpu_%", "recv_KiB", "peak_MiB", "faults"]
 
 
+def cpu():
+    with open("/proc/cpuinfo", encoding="ascii") as f:
+        return next((line.split(":")[1].strip() for line in f if line.startswith("model name")), "unknown CPU")
+
+
 def put(name, who, row):
     cells = ("-" if row[c] is None else f"{row[c]:.0f}" if c == "tokens/s" else f"{row[c]:.1f}" for c in COLUMNS)
     print(f"{name:<10}  {who:<8}", *(f"{v:>10}" for v in cells), flush=True)
@@ -356,7 +361,7 @@ def main():
     options = parser.parse_args()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     load = os.getloadavg()
-    print(f"PyTorch {torch.__version__}, {os.cpu_count()} CPUs, load {load[0]:.1f} before, size {options.size}, ", end="")
+    print(f"PyTorch {torch.__version__}, {cpu()}, {os.cpu_count()} of them, load {load[0]:.1f} before, size {options.size}, ", end="")
     print(f"{options.steps} steps after {options.warmup}\n")
     print(f"{'row':<10}  {'':<8}", *(f"{c:>10}" for c in COLUMNS), flush=True)
     for name in options.rows.split(","):
