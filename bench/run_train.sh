@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Training steps of a Llama, and of the same one on PyTorch, in turn, row by row; writes bench/results/train.txt when all
-# rows are done. By hand only: needs a Python with torch, PYTHON (default: python3).
+# Training steps of a Llama, and of the same one on PyTorch, in turn, row by row; writes bench/results/train.txt when
+# all rows are done. By hand only: needs a Python with torch, PYTHON (default: python3).
 #
 #   bench/run_train.sh [BUILD_DIR] [options of peers/torch_dtensor_llama.py]
 set -eu

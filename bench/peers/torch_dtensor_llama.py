@@ -361,8 +361,8 @@ def main():
     options = parser.parse_args()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     load = os.getloadavg()
-    print(f"PyTorch {torch.__version__}, {cpu()}, {os.cpu_count()} of them, load {load[0]:.1f} before, size {options.size}, ", end="")
-    print(f"{options.steps} steps after {options.warmup}\n")
+    print(f"{cpu()}, {os.cpu_count()} of them, load {load[0]:.1f} before; PyTorch {torch.__version__}")
+    print(f"size {options.size}, {options.steps} steps after {options.warmup}\n")
     print(f"{'row':<10}  {'':<8}", *(f"{c:>10}" for c in COLUMNS), flush=True)
     for name in options.rows.split(","):
         library = run_library(options, name) if options.bench else None
@@ -371,8 +371,8 @@ def main():
         peer = run_torch(options, name)
         put(name, "PyTorch", peer)
         if library:
-            ratio = {c: peer[c] / library[c] if peer[c] and library[c] else None for c in COLUMNS}
-            print(f"{'':<10}  {'ratio':<8} {ratio['step_ms']:>10.2f} {'':>10} {'':>10} {'':>10} {ratio['cpu_ms']:>10.2f}")
+            ratio = {c: peer[c] / library[c] for c in ("step_ms", "cpu_ms")}
+            print(f"{'':<10}  {'ratio':<8} {ratio['step_ms']:>10.2f} {ratio['cpu_ms']:>{4 * 11 - 1}.2f}")
     print(f"\nload {os.getloadavg()[0]:.1f} after")
 
 
