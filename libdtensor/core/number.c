@@ -18,8 +18,9 @@ static size_t chunk_at(int64_t at, int64_t n) { return (size_t)(n - at < DTI_CHU
 /* n numbers where they lie, or in whole blocks in padded. */
 static const void *whole_blocks(dt_dtype dtype, const void *numbers, size_t n, chunk *padded)
 {
-    size_t bytes = dt_dtype_bytes(dtype), whole = blocks_of(n) * DTI_BLOCK;
+    size_t whole = blocks_of(n) * DTI_BLOCK;
     if (whole == n) return numbers;
+    size_t bytes = dt_dtype_bytes(dtype);
     memset((char *)padded + n * bytes, 0, (whole - n) * bytes);
     return memcpy(padded, numbers, n * bytes);
 }
@@ -38,13 +39,12 @@ static void load(dt_dtype from, const void *numbers, size_t n, chunk *sum)
 static void store(dt_dtype sum_dtype, const chunk *sum, dt_dtype to, void *numbers, size_t n)
 {
     dti_store_fn convert = dti_number_store(sum_dtype, to);
-    size_t bytes = dt_dtype_bytes(to);
     chunk padded;
-    if (!convert) memcpy(numbers, sum, n * bytes);
+    if (!convert) memcpy(numbers, sum, n * dt_dtype_bytes(to));
     else if (n % DTI_BLOCK == 0) convert(numbers, sum, n / DTI_BLOCK);
     else {
         convert(&padded, sum, blocks_of(n));
-        memcpy(numbers, &padded, n * bytes);
+        memcpy(numbers, &padded, n * dt_dtype_bytes(to));
     }
 }
 
@@ -111,19 +111,30 @@ void dti_numbers_identity(dt_dtype dtype, dti_combine combine, void *numbers, in
     dti_numbers_fill(dtype, falses ? 0 : identities[combine], numbers, n);
 }
 
+/* Up to a chunk of numbers in another dtype. */
+static void convert_chunk(dt_dtype from, const void *numbers, dt_dtype to, void *out, size_t n)
+{
+    chunk sum;
+    bool direct = dti_number_load(from) == NULL;
+    if (!direct) load(from, numbers, n, &sum);
+    store(dti_sum_dtype(from), direct ? whole_blocks(from, numbers, n, &sum) : &sum, to, out, n);
+}
+
 void dti_numbers_convert(dt_dtype from, const void *numbers, dt_dtype to, void *out, int64_t n)
 {
-    size_t from_bytes = dt_dtype_bytes(from), to_bytes = dt_dtype_bytes(to);
-    dti_load_fn convert = dti_number_load(from);
-    if (from == to && n > 0) memcpy(out, numbers, (size_t)n * to_bytes);
-    for (int64_t at = 0; from != to && at < n; at += DTI_CHUNK) {
-        const char *in = (const char *)numbers + (size_t)at * from_bytes;
-        size_t count = chunk_at(at, n);
-        chunk sum;
-        if (convert) load(from, in, count, &sum);
-        store(dti_sum_dtype(from), convert ? &sum : whole_blocks(from, in, count, &sum), to,
-              (char *)out + (size_t)at * to_bytes, count);
+    if (n <= 0) return;
+    if (from == to) {
+        memcpy(out, numbers, (size_t)n * dt_dtype_bytes(to));
+        return;
     }
+    if (n <= DTI_CHUNK) {
+        convert_chunk(from, numbers, to, out, (size_t)n);
+        return;
+    }
+    size_t from_bytes = dt_dtype_bytes(from), to_bytes = dt_dtype_bytes(to);
+    for (int64_t at = 0; at < n; at += DTI_CHUNK)
+        convert_chunk(from, (const char *)numbers + (size_t)at * from_bytes, to, (char *)out + (size_t)at * to_bytes,
+                      chunk_at(at, n));
 }
 
 void dti_numbers_combine(dti_combine combine, dt_dtype from, const void *const *sources, int count, dt_dtype to,

@@ -5,6 +5,7 @@
  * stays one and is quiet in bf16 and f16. Nothing is added here. */
 #include <string.h>
 
+#include "core/clones.h"
 #include "core/number_parts.h"
 
 /* ---- one number -------------------------------------------------------------------------------------------------- */
@@ -143,7 +144,7 @@ static void load_bool(void *restrict out, const void *restrict in, size_t blocks
 
 /* ---- stores of f64 ----------------------------------------------------------------------------------------------- */
 
-static void f64_to_f32(void *restrict out, const void *restrict in, size_t blocks)
+DTI_CLONES static void f64_to_f32(void *restrict out, const void *restrict in, size_t blocks)
 {
     float *restrict to = out;
     const double *restrict from = in;
@@ -194,7 +195,7 @@ static void f64_to_bool(void *restrict out, const void *restrict in, size_t bloc
 
 /* ---- stores of f32 ----------------------------------------------------------------------------------------------- */
 
-static void f32_to_f64(void *restrict out, const void *restrict in, size_t blocks)
+DTI_CLONES static void f32_to_f64(void *restrict out, const void *restrict in, size_t blocks)
 {
     double *restrict to = out;
     const float *restrict from = in;

@@ -21,9 +21,13 @@ typedef union buffer { double f64[DTI_RUN]; float f32[DTI_RUN]; int64_t i64[DTI_
 
 typedef struct mapping {
     const dt_call *call;
-    dt_dtype dtype;                    /* that computes                                                            */
+    dt_dtype dtype;                    /* that loops read and write                                                */
+    int64_t bytes;                     /* of its elements                                                          */
+    int64_t in_bytes[MAX_IN], out_bytes; /* of those of the tensors                                                */
     void (*function)(const dti_map_run *run);
     dti_map_run run;
+    int64_t still[MAX_IN];             /* whose element fills in[i], an operand's that stands still; -1: none's    */
+    int64_t still_count[MAX_IN];       /* and how many times                                                       */
     buffer in[MAX_IN], out;
 } mapping;
 
@@ -83,23 +87,33 @@ static void fill(buffer *b, size_t bytes, int64_t n)
         memcpy((char *)b + done * bytes, b, (done * 2 <= all ? done : all - done) * bytes);
 }
 
+/* An element n times; as it was, where it is there from the run before. */
+static const void *repeat(mapping *m, int i, int64_t at, const char *from, int64_t n)
+{
+    if (m->still[i] == at && m->still_count[i] >= n) return &m->in[i];
+    dti_numbers_convert(m->call->in[i].dtype, from, m->dtype, &m->in[i], 1);
+    fill(&m->in[i], (size_t)m->bytes, n);
+    m->still[i] = at;
+    m->still_count[i] = n;
+    return &m->in[i];
+}
+
 /* n elements of operand i from *at* on, as the loop reads them. */
 static const void *load(mapping *m, int i, int64_t at, int64_t step, int64_t n)
 {
     const dt_part *x = &m->call->in[i];
-    const char *from = (const char *)x->data + at * (int64_t)dt_dtype_bytes(x->dtype);
-    size_t bytes = dt_dtype_bytes(m->dtype), used = (size_t)n * bytes;
-    if (step && x->dtype == m->dtype && n % DTI_LANES == 0) return from;
-    dti_numbers_convert(x->dtype, from, m->dtype, &m->in[i], step ? n : 1);
-    if (!step) fill(&m->in[i], bytes, n);
-    else memset((char *)&m->in[i] + used, 0, dti_blocks(n) * DTI_LANES * bytes - used);
+    const char *from = (const char *)x->data + at * m->in_bytes[i];
+    if (!step) return repeat(m, i, at, from, n);
+    if (x->dtype == m->dtype && n % DTI_LANES == 0) return from;
+    dti_numbers_convert(x->dtype, from, m->dtype, &m->in[i], n);
+    memset((char *)&m->in[i] + n * m->bytes, 0, (dti_blocks(n) * DTI_LANES - (size_t)n) * (size_t)m->bytes);
     return &m->in[i];
 }
 
 static void run_part(mapping *m, const int64_t *at, const int64_t *step, int64_t to, int64_t n)
 {
     const dt_part *y = &m->call->out[0];
-    char *out = (char *)y->data + to * (int64_t)dt_dtype_bytes(y->dtype);
+    char *out = (char *)y->data + to * m->out_bytes;
     bool apart = m->call->op->writes == 0; /* else loops would write what they read */
     bool direct = apart && y->dtype == m->dtype && n % DTI_LANES == 0;
     for (int i = 0; i < m->call->in_count; i++) m->run.in[i] = load(m, i, at[i], step[i], n);
@@ -162,11 +176,26 @@ static bool take_numbers(mapping *m, const dti_map_row *row, dt_dtype dtype)
         && take_number(m->call, dtype, m->run.b, &m->run.b_whole);
 }
 
+/* Does f32 hold all operands, and is it what comes out? Then f64 need be nowhere but in registers. */
+static bool fits_f32(const dt_call *call)
+{
+    for (int i = 0; i < call->in_count; i++)
+        if (dti_sum_dtype(call->in[i].dtype) != DT_F32) return false;
+    return call->out[0].dtype == DT_F32;
+}
+
 static void choose(mapping *m, const dti_map_row *row, dt_dtype dtype)
 {
-    m->dtype = row->map >= DTI_MAP_WIDE ? DT_F64 : dti_sum_dtype(dtype);
-    if (row->map >= DTI_MAP_WIDE) m->function = dti_map_smooth;
+    bool wide = row->map >= DTI_MAP_WIDE;
+    m->dtype = !wide ? dti_sum_dtype(dtype) : fits_f32(m->call) ? DT_F32 : DT_F64;
+    if (wide) m->function = m->dtype == DT_F32 ? dti_map_smooth_f32 : dti_map_smooth;
     else m->function = m->dtype == DT_F64 ? dti_map_f64 : m->dtype == DT_F32 ? dti_map_f32 : dti_map_i64;
+    m->bytes = (int64_t)dt_dtype_bytes(m->dtype);
+    m->out_bytes = (int64_t)dt_dtype_bytes(m->call->out[0].dtype);
+    for (int i = 0; i < m->call->in_count; i++) {
+        m->in_bytes[i] = (int64_t)dt_dtype_bytes(m->call->in[i].dtype);
+        m->still[i] = -1;
+    }
 }
 
 dt_status dti_cpu_map(const dt_call *call)

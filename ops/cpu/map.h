@@ -21,5 +21,6 @@ void dti_map_f64(const dti_map_run *run); /* up to DTI_MAP_WIDE                 
 void dti_map_f32(const dti_map_run *run);
 void dti_map_i64(const dti_map_run *run); /* up to DTI_MAP_INTEGERS; sums wrap                                      */
 void dti_map_smooth(const dti_map_run *run); /* from DTI_MAP_WIDE on, f64                                           */
+void dti_map_smooth_f32(const dti_map_run *run); /* the same, of f32 and rounded to it once                        */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Smooth element-wise functions, in f64. Those of <math.h> are called element by element. */
+ * Smooth element-wise functions, in f64; f32 is widened and rounded on the way. Those of <math.h> are called element by
+ * element. */
 #include "ops/cpu/map.h"
 #include "ops/cpu/math.h"
 
@@ -56,32 +57,49 @@ DTI_INLINE double value(dti_map map, double x, double y, double a)
     }
 }
 
-DTI_INLINE void loop(dti_map map, const dti_map_run *run)
+DTI_INLINE void loop_f64(dti_map map, const dti_map_run *run)
 {
     double *restrict out = run->out, a = run->a;
     const double *x = run->in[0], *y = run->in[1];
     for (size_t i = 0; i < run->blocks * DTI_LANES; i++) out[i] = value(map, x[i], y[i], a);
 }
 
-DTI_CLONES void dti_map_smooth(const dti_map_run *run)
+DTI_INLINE void loop_f32(dti_map map, const dti_map_run *run)
+{
+    float *restrict out = run->out;
+    double a = run->a;
+    const float *x = run->in[0], *y = run->in[1];
+    for (size_t i = 0; i < run->blocks * DTI_LANES; i++) out[i] = (float)value(map, (double)x[i], (double)y[i], a);
+}
+
+DTI_INLINE void loop(dti_map map, const dti_map_run *run, bool narrow)
+{
+    if (narrow) loop_f32(map, run);
+    else loop_f64(map, run);
+}
+
+DTI_INLINE void all_loops(const dti_map_run *run, bool narrow)
 {
     switch (run->map) {
-    case DTI_MAP_POW: loop(DTI_MAP_POW, run); break;
-    case DTI_MAP_POW_NUMBER: loop(DTI_MAP_POW_NUMBER, run); break;
-    case DTI_MAP_EXP: loop(DTI_MAP_EXP, run); break;
-    case DTI_MAP_LOG: loop(DTI_MAP_LOG, run); break;
-    case DTI_MAP_RSQRT: loop(DTI_MAP_RSQRT, run); break;
-    case DTI_MAP_SIN: loop(DTI_MAP_SIN, run); break;
-    case DTI_MAP_COS: loop(DTI_MAP_COS, run); break;
-    case DTI_MAP_TANH: loop(DTI_MAP_TANH, run); break;
-    case DTI_MAP_SIGMOID: loop(DTI_MAP_SIGMOID, run); break;
-    case DTI_MAP_GELU: loop(DTI_MAP_GELU, run); break;
-    case DTI_MAP_GELU_TANH: loop(DTI_MAP_GELU_TANH, run); break;
-    case DTI_MAP_SILU: loop(DTI_MAP_SILU, run); break;
-    case DTI_MAP_SWIGLU: loop(DTI_MAP_SWIGLU, run); break;
-    case DTI_MAP_GELU_SLOPE: loop(DTI_MAP_GELU_SLOPE, run); break;
-    case DTI_MAP_GELU_TANH_SLOPE: loop(DTI_MAP_GELU_TANH_SLOPE, run); break;
-    case DTI_MAP_SILU_SLOPE: loop(DTI_MAP_SILU_SLOPE, run); break;
+    case DTI_MAP_POW: loop(DTI_MAP_POW, run, narrow); break;
+    case DTI_MAP_POW_NUMBER: loop(DTI_MAP_POW_NUMBER, run, narrow); break;
+    case DTI_MAP_EXP: loop(DTI_MAP_EXP, run, narrow); break;
+    case DTI_MAP_LOG: loop(DTI_MAP_LOG, run, narrow); break;
+    case DTI_MAP_RSQRT: loop(DTI_MAP_RSQRT, run, narrow); break;
+    case DTI_MAP_SIN: loop(DTI_MAP_SIN, run, narrow); break;
+    case DTI_MAP_COS: loop(DTI_MAP_COS, run, narrow); break;
+    case DTI_MAP_TANH: loop(DTI_MAP_TANH, run, narrow); break;
+    case DTI_MAP_SIGMOID: loop(DTI_MAP_SIGMOID, run, narrow); break;
+    case DTI_MAP_GELU: loop(DTI_MAP_GELU, run, narrow); break;
+    case DTI_MAP_GELU_TANH: loop(DTI_MAP_GELU_TANH, run, narrow); break;
+    case DTI_MAP_SILU: loop(DTI_MAP_SILU, run, narrow); break;
+    case DTI_MAP_SWIGLU: loop(DTI_MAP_SWIGLU, run, narrow); break;
+    case DTI_MAP_GELU_SLOPE: loop(DTI_MAP_GELU_SLOPE, run, narrow); break;
+    case DTI_MAP_GELU_TANH_SLOPE: loop(DTI_MAP_GELU_TANH_SLOPE, run, narrow); break;
+    case DTI_MAP_SILU_SLOPE: loop(DTI_MAP_SILU_SLOPE, run, narrow); break;
     default: break;
     }
 }
+
+DTI_CLONES void dti_map_smooth(const dti_map_run *run) { all_loops(run, false); }
+DTI_CLONES void dti_map_smooth_f32(const dti_map_run *run) { all_loops(run, true); }

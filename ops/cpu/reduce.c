@@ -47,7 +47,7 @@ static void put(reduction *r, const buffer *results, int64_t n)
 
 static void identity(const reduction *r, buffer *b, size_t first, size_t n)
 {
-    dti_numbers_identity(r->dtype, r->combine, b->f64 + first, (int64_t)(n - first));
+    if (first < n) dti_numbers_identity(r->dtype, r->combine, b->f64 + first, (int64_t)(n - first));
 }
 
 static const char *element(const reduction *r, int64_t at)

@@ -14,7 +14,7 @@ DTI_INLINE double add_lanes(lanes sum)
     return sum.of[0];
 }
 
-DTI_CLONES double dti_row_sum(const double *x, int64_t n)
+DTI_INLINE double sum_of(const double *x, int64_t n)
 {
     lanes sum = { { 0 } };
     int64_t at = 0;
@@ -23,6 +23,8 @@ DTI_CLONES double dti_row_sum(const double *x, int64_t n)
     for (int i = 0; at + i < n; i++) sum.of[i] += x[at + i];
     return add_lanes(sum);
 }
+
+DTI_CLONES double dti_row_sum(const double *x, int64_t n) { return sum_of(x, n); }
 
 DTI_CLONES double dti_row_squares(const double *x, double center, int64_t n)
 {
@@ -60,7 +62,7 @@ DTI_CLONES double dti_row_exp(double *x, double shift, int64_t n)
 {
     for (int64_t at = 0; at < n; at += DTI_LANES)
         for (int i = 0; i < DTI_LANES; i++) x[at + i] = dti_exp(x[at + i] - shift);
-    return dti_row_sum(x, n);
+    return sum_of(x, n);
 }
 
 DTI_CLONES double dti_row_exp_sum(const double *x, double shift, int64_t n)
@@ -68,7 +70,7 @@ DTI_CLONES double dti_row_exp_sum(const double *x, double shift, int64_t n)
     double part[DTI_LANES], sum = 0;
     for (int64_t at = 0; at < n; at += DTI_LANES) {
         for (int i = 0; i < DTI_LANES; i++) part[i] = dti_exp(x[at + i] - shift);
-        sum += dti_row_sum(part, n - at < DTI_LANES ? n - at : DTI_LANES);
+        sum += sum_of(part, n - at < DTI_LANES ? n - at : DTI_LANES);
     }
     return sum;
 }

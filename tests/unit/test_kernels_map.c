@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "ops/cpu/map.h"
 #include "ops/values.h"
 
 static const dt_dtype floats[] = { DT_F64, DT_F32, DT_BF16, DT_F16 };
@@ -326,9 +327,40 @@ static dt_status run_errors(dt_context *ctx, void *arg)
 
 static void test_errors(void) { on_one_rank(run_errors); }
 
+/* ---- f64 in registers -------------------------------------------------------------------------------------------- */
+
+enum { WIDENED = 64 * DTI_LANES };
+
+static bool same_number(float x, float y) { return memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y)); }
+
+/* Of f32 as of the same numbers in f64, rounded: every bit. */
+static void check_widened(dti_map map)
+{
+    static float x[WIDENED], y[WIDENED], got[WIDENED];
+    static double wide_x[WIDENED], wide_y[WIDENED], due[WIDENED];
+    for (int i = 0; i < WIDENED; i++) {
+        wide_x[i] = (double)(x[i] = (float)sample(i));
+        wide_y[i] = (double)(y[i] = (float)sample(WIDENED - i));
+    }
+    dti_map_run narrow = { .map = map, .in = { x, y, y }, .out = got, .blocks = WIDENED / DTI_LANES, .a = 1.5 };
+    dti_map_run wide = { .map = map, .in = { wide_x, wide_y, wide_y }, .out = due, .blocks = WIDENED / DTI_LANES,
+                         .a = 1.5 };
+    dti_map_smooth_f32(&narrow);
+    dti_map_smooth(&wide);
+    for (int i = 0; i < WIDENED; i++)
+        expect(same_number(got[i], (float)due[i]), "map %d at %g, %g: expected %a, got %a", (int)map, wide_x[i],
+               wide_y[i], (double)(float)due[i], (double)got[i]);
+}
+
+static void test_widened(void)
+{
+    for (int map = DTI_MAP_WIDE; map <= DTI_MAP_SILU_SLOPE; map++) check_widened((dti_map)map);
+}
+
 static const test_row rows[] = {
     { "singles", test_singles }, { "no_numbers", test_no_numbers }, { "pairs", test_pairs }, { "alone", test_alone },
     { "numbers", test_numbers }, { "choices", test_choices }, { "casts", test_casts }, { "errors", test_errors },
+    { "widened", test_widened },
 };
 
 const suite the_suite = { "kernels_map", rows, DT_COUNT(rows) };
