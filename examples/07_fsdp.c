@@ -11,8 +11,7 @@
  *
  * Groups are the layers, and the root with what they leave. None of it changes a loss, but for bf16: then weights are
  * gathered, used and their gradients sent in two bytes, stored and stepped in four. The all_reduce of forward is the
- * loss's. The embedding's gradient gathers ids and moves activations to where its columns are: fewer bytes here than
- * the table.
+ * loss's. Backward gathers what it needs: not the embedding's table.
  *
  * Run: ./07_fsdp --dt-ranks=4 --dt-small=0
  *      ./07_fsdp --dt-ranks=3             pieces are uneven */
