@@ -22,9 +22,9 @@ static const tool_option options[OPTION_COUNT] = {
 
 typedef struct part { const char *name; bool is_there; } part;
 
-static const part backends[] = { { "dry", true }, { "threads", false }, { "mpi", false }, { "nccl", false } };
+static const part backends[] = { { "dry", true }, { "threads", true }, { "mpi", false }, { "nccl", false } };
 static const part libraries[] = {
-    { "hwloc", TOOL_HWLOC }, { "onednn", false }, { "mpi", false }, { "cuda", false }, { "nccl", false },
+    { "hwloc", TOOL_HWLOC }, { "onednn", TOOL_ONEDNN }, { "mpi", false }, { "cuda", false }, { "nccl", false },
 };
 
 typedef struct info {

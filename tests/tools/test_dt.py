@@ -280,7 +280,7 @@ TEXTS = [
     ("help of a command", ["help", "redistribute"], ["usage: dt redistribute", "--to-mesh", "SOURCE TARGET"]),
     ("--help of a command", ["redistribute", "--mesh", "x=2", "--help"], ["usage: dt redistribute", "--topology"]),
     ("--version", ["--version"], ["dt 0."]),
-    ("info", ["info"], ["version", "backends", "dry", "threads (not in this build)", "CPU", "DT_TOPOLOGY", "--dt-small",
+    ("info", ["info"], ["version", "backends", "dry", "dry, threads, mpi (not in this build)", "CPU", "DT_TOPOLOGY", "--dt-small",
                         "65536", "GB/s"]),
     ("the op table", ["info", "--ops"], ["op ", "matmul(a, b)", "... m k, ... k n -> ... m n", "product of matrices"]),
     ("a rule", ["rule", "--mesh", "dp=2,tp=4", "matmul", f"{A}@dp:S(0),tp:S(0)", f"{B}@tp:S(1)"],
