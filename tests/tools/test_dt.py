@@ -437,7 +437,7 @@ def try_info():
     here = [link["name"] for link in found["links"] if link["here"]]
     options = [[option["name"], option["variable"], option["default"]] for option in found["options"]]
     checks = {
-        "backends": found["backends"] == {"dry": True, "threads": False, "mpi": False, "nccl": False},
+        "backends": found["backends"] == {"dry": True, "threads": True, "mpi": False, "nccl": False},
         "links": here == ["node", "gpu"] and all(link["bytes_per_us"] > 0 for link in found["links"]),
         "topology": found["topology"]["text"] == "node=2,gpu=8",
         "machine": found["machine"]["levels"] and found["devices"]["cpu"] >= 1,
