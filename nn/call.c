@@ -88,7 +88,10 @@ static dt_tensor *hook_output(dt_module *m, dt_tensor *out)
 
 static dt_tensor *forward(dt_module *m, dt_tensor *const *in)
 {
+    int scopes = m->ctx->scope_count, own = m->ctx->scopes[scopes - 1].name;
     dt_tensor *out = m->type->forward(m, in);
+    if (m->ctx->scope_count < scopes || m->ctx->scopes[scopes - 1].name != own)
+        dti_fail(m->ctx, DT_ERR_STATE, "forward has ended a scope that it did not open");
     if (!out && !dti_failed(m->ctx)) dti_fail(m->ctx, DT_ERR_ARG, "forward returned no tensor");
     return dti_failed(m->ctx) ? NULL : out;
 }
@@ -108,12 +111,19 @@ static dt_tensor *run(dt_module *m, dt_tensor *const *in)
     return out;
 }
 
+/* What is known of a module until it is run again: its id, and whether it was training. */
+static void *name_of(const dt_module *m) { return (void *)(uintptr_t)(m->id * 2 + m->training); }
+
 /* The tape may live longer than the module. */
 static dt_tensor *run_again(dt_tensor *const *in, void *arg)
 {
-    dt_module *m = dti_module_of(in[0]->ctx, (uint64_t)(uintptr_t)arg);
-    if (m) return run(m, in);
-    dti_fail(in[0]->ctx, DT_ERR_STATE, "a module that is to be recomputed has ended");
+    dt_context *ctx = in[0]->ctx;
+    dt_module *m = dti_module_of(ctx, (uint64_t)(uintptr_t)arg / 2);
+    if (m && name_of(m) == arg) return run(m, in);
+    if (m)
+        dti_fail(ctx, DT_ERR_STATE, "%s was%s training when it ran that backward runs again, and is%s now",
+                 dti_module_name(m), m->training ? " not" : "", m->training ? "" : " not");
+    else dti_fail(ctx, DT_ERR_STATE, "a module that is to be recomputed has ended");
     return NULL;
 }
 
@@ -146,8 +156,7 @@ dt_tensor *dt_module_call_n(dt_module *m, dt_tensor *const *in, int n)
     if (!check_inputs(m, in, n)) return NULL;
     int scope = dt_scope_push(ctx, 0);
     if (!scope) return NULL;
-    void *id = (void *)(uintptr_t)m->id;
-    return dt_scope_pop(ctx, scope, m->recompute ? dt_recompute(run_again, id, in, n) : run(m, in));
+    return dt_scope_pop(ctx, scope, m->recompute ? dt_recompute(run_again, name_of(m), in, n) : run(m, in));
 }
 
 dt_tensor *dt_module_call(dt_module *module, dt_tensor *x) { return dt_module_call_n(module, &x, 1); }

@@ -173,6 +173,7 @@ bool dti_op_record(dt_context *ctx, dti_dispatch *d, const dti_attributes *attri
                    dt_tensor *const *used, dt_tensor *const *out)
 {
     if (!dti_tape_records(in, d->n)) return true;
+    if (!dti_tape_leaves_stand(ctx, in, d->n)) return false;
     if (!d->op->gradient && !any_float(d)) return true;
     if (!d->op->gradient)
         return dti_fail(ctx, DT_ERR_UNAVAILABLE, "%s: has no gradient; see dt_detach", d->op->head), false;

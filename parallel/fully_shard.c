@@ -30,6 +30,7 @@ static bool make_group(dt_module *module, const char *dim, const dt_fully_shard_
 {
     if (module->shard.dim) return dti_fail(module->ctx, DT_ERR_STATE, "dt_fully_shard: it is a group"), false;
     int m = dti_mesh_dim_index(module->mesh, (dti_word){ dim, (int)strlen(dim) });
+    if (m < 0) return false;
     module->shard = (dti_shard){ module->mesh->dims[m].name, p->compute, p->zero };
     module->use_params = (dti_use_params){ .reduce = p->reduce, .keep = p->keep_gathered,
                                            .prefetch = p->prefetch ? p->prefetch : 1 };

@@ -194,10 +194,11 @@ static bool apply(dt_module *module, const char *dim, const dt_style_row *row)
 {
     dt_context *ctx = module->ctx;
     if (has_style(module, dim)) return dti_fail(ctx, DT_ERR_STATE, "it has a style along %s", dim), false;
-    styled *s = dti_context_take(ctx, sizeof *s);
+    int m = dti_mesh_dim_index(module->mesh, (dti_word){ dim, (int)strlen(dim) });
+    styled *s = m < 0 ? NULL : dti_context_take(ctx, sizeof *s);
     const char *out = row->out ? row->out : row->style->out;
     if (!s) return false;
-    s->dim = module->mesh->dims[dti_mesh_dim_index(module->mesh, (dti_word){ dim, (int)strlen(dim) })].name;
+    s->dim = module->mesh->dims[m].name;
     return place_params(module, row->style->params, s)
         && read_inputs(module, dim, row->in ? row->in : row->style->in, s)
         && (!out || read_place(module, dim, (dti_word){ out, (int)strlen(out) }, s->out))

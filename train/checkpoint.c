@@ -10,6 +10,25 @@ static bool has_folder(dt_context *ctx, const char *who, const char *folder)
     return false;
 }
 
+/* Do all ranks ask for the same? */
+static bool is_alike(dt_module *root, const dt_optim *optim, int64_t step, const char *folder, const char *who)
+{
+    enum { SAID = 3 };
+    static const char *const what[SAID] = { "another step", "another folder", "an optimiser, or none," };
+    dt_mesh *mesh = root->mesh;
+    if (root->ctx->dry || mesh->rank < 0) return true;
+    const int64_t mine[SAID] = { step, (int64_t)dti_hash(folder, strlen(folder), 0), optim != NULL };
+    size_t bytes = (size_t)mesh->size * sizeof mine;
+    int64_t *all = dti_context_borrow(root->ctx, bytes);
+    bool gathered = all && dti_ranks_gather(mesh, mine, SAID, all);
+    for (int i = SAID; gathered && i < SAID * mesh->size; i++)
+        if (all[i] != all[i % SAID])
+            dti_fail(root->ctx, DT_ERR_DESYNC, "%s: rank %d of %s gives %s than rank 0, which gives %s", who, i / SAID,
+                     mesh->text, what[i % SAID], folder);
+    dti_context_give(root->ctx, all, bytes);
+    return gathered && !dti_failed(root->ctx);
+}
+
 static bool has_values(const dti_items *items, const char *who)
 {
     for (int i = 0; i < items->n; i++)
@@ -27,7 +46,7 @@ dt_status dt_checkpoint_save(dt_module *root, dt_optim *optim, int64_t step, con
     if (dti_failed(root->ctx)) return root->ctx->status;
     if (step < 0) return dti_fail(root->ctx, DT_ERR_ARG, "%s: step %lld, expected at least 0", who, (long long)step);
     if (!has_folder(root->ctx, who, folder) || !dti_items_list(&items, root, optim, who)) return root->ctx->status;
-    if (has_values(&items, who) && (!optim || dti_optim_settle(optim))) {
+    if (is_alike(root, optim, step, folder, who) && has_values(&items, who) && (!optim || dti_optim_settle(optim))) {
         dti_store store = dti_items_store(&items, folder);
         store.step = step;
         if (optim) store.updates = optim->steps;
@@ -60,7 +79,7 @@ dt_status dt_checkpoint_load(dt_module *root, dt_optim *optim, int64_t *step, co
     if (dti_failed(root->ctx)) return root->ctx->status;
     if (!has_folder(root->ctx, who, folder) || !dti_items_list(&items, root, optim, who)) return root->ctx->status;
     dti_store store = dti_items_store(&items, folder);
-    if (dti_store_index(root->mesh, folder, &index)) {
+    if (is_alike(root, optim, 0, folder, who) && dti_store_index(root->mesh, folder, &index)) {
         bool loaded = load(&store, &items, optim, &index, who);
         if (loaded && step) *step = index.step;
         dti_index_fini(&index);

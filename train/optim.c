@@ -327,5 +327,5 @@ dt_status dt_optim_step(dt_optim *o, double lr)
     if (scope) dt_scope_pop(o->ctx, scope, NULL);
     if (!done) return o->ctx->status;
     o->steps++;
-    return dt_context_step(o->ctx, o->ctx->step + 1, 0);
+    return dt_context_step(o->ctx, o->ctx->step + (o->ctx->step < INT64_MAX), 0);
 }

@@ -41,7 +41,7 @@ static dt_text *text_new(dt_context *ctx)
 dt_text *dt_text_from_bytes(dt_context *ctx, const void *bytes, size_t n)
 {
     if (dti_failed(ctx)) return NULL;
-    if (!bytes && n) return dti_fail(ctx, DT_ERR_ARG, "dt_text_from_bytes: expected %zu bytes, got none", n), NULL;
+    if (!bytes || !n) return dti_fail(ctx, DT_ERR_ARG, "dt_text_from_bytes: no bytes"), NULL;
     dt_text *text = text_new(ctx);
     return text && dti_bytes_add(ctx, &text->bytes, bytes, n) ? text : NULL;
 }

@@ -42,7 +42,8 @@ DT_API dt_status dt_grad_hook(dt_tensor *x, dt_grad_fn fn, void *arg);
 /* fn(in, arg), of which the tape keeps in alone; backward calls it again (Chen et al. 2016, Training Deep Nets with
  * Sublinear Memory Cost). arg must live as long. fn has to do the same both times; tensors that it finds by itself,
  * leaves or not, get their gradients, too. Collective if fn is. DT_ERR_ARG: more than 16 inputs, or fn returned none;
- * dt_backward says DT_ERR_STATE where fn then returns another shape, dtype or mesh. */
+ * dt_backward says DT_ERR_STATE where fn then returns another shape, dtype or mesh, or takes a leaf that has been
+ * written since. */
 DT_API dt_tensor *dt_recompute(dt_fn fn, void *arg, dt_tensor *const *in, int n);
 /* The same value, made of nothing. Local. */
 DT_API dt_tensor *dt_detach(dt_tensor *x);

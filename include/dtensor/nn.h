@@ -120,8 +120,8 @@ DT_API dt_status dt_module_hook(dt_module *module, dt_input_fn input, dt_output_
 DT_API dt_status dt_module_train(dt_module *root, bool on);
 /* Is it training? */
 DT_API bool dt_module_is_training(const dt_module *module);
-/* Of the modules that match keep only the inputs, and run them again in backward (dt_recompute). DT_ERR_ARG: nothing
- * matches. */
+/* Of the modules that match keep only the inputs, and run them again in backward (dt_recompute), which must find them
+ * as they were: training or not, their parameters not written; else it is DT_ERR_STATE. DT_ERR_ARG: nothing matches. */
 DT_API dt_status dt_module_recompute(dt_module *root, const char *pattern);
 /* A key for draws (dt_dropout), of the module's path, the context's step and micro-batch, and n: the same for every
  * call of one micro-batch and when it is recomputed. */

@@ -25,6 +25,7 @@ typedef struct dti_tape_state {
     dti_node *unused;              /* to be given back                                                             */
     bool freeing;
     dti_walk *walk;                /* the innermost under way; NULL: none                                          */
+    const int64_t *since;          /* writes of the context when the function ran that is run again; NULL: none is  */
     struct dti_use *use;           /* the innermost that has begun; NULL: none                                     */
     int ahead;                     /* leaves that uses gather ahead                                                */
     struct dti_use *first_use, *last_use; /* in the order in which they begin                                      */

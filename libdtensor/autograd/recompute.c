@@ -12,7 +12,7 @@ enum { MOST_INPUTS = 16 };
 typedef struct recompute_state {
     dt_fn fn;
     void *arg;
-    int64_t step;                  /* of the context, when it ran                                                  */
+    int64_t step, writes;          /* of the context, when it ran                                                  */
     int micro_batch, n, use_count;
     dt_tensor *in[MOST_INPUTS];
     const dt_spec *made;           /* what fn returned                                                             */
@@ -85,10 +85,13 @@ static bool backward(dti_node *node, dt_tensor *const *grad, uint32_t wanted, dt
 {
     const recompute_state *s = node->state;
     dt_tensor *in[MOST_INPUTS] = { NULL };
-    int64_t first = dti_tape_state_of(node->ctx)->next;
+    dti_tape_state *tape = dti_tape_state_of(node->ctx);
+    const int64_t first = tape->next, *since = tape->since;
     if (!make_leaves(s, wanted, in)) return false;
     dti_scope_drop_flags(node->ctx, DT_SCOPE_NO_GRAD);
+    tape->since = &s->writes;
     dt_tensor *y = call_again(node->ctx, s, in);
+    tape->since = since;
     if (!y || !is_again(node->ctx, s->made, y->spec) || !dti_backward_within(y, grad[0], first)) return false;
     for (int i = 0; i < s->n; i++)
         if (wanted >> i & 1) in_grad[i] = dt_grad(in[i]);
@@ -117,7 +120,7 @@ static dt_tensor *record(dt_context *ctx, dt_fn fn, void *arg, dt_tensor *const 
     int uses = dti_uses_taken(ctx, NULL);
     recompute_state *s = out ? dti_context_borrow(ctx, state_bytes(uses)) : NULL;
     if (!s) return NULL;
-    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .made = y->spec, .step = ctx->step,
+    *s = (recompute_state){ .fn = fn, .arg = arg, .n = n, .made = y->spec, .step = ctx->step, .writes = ctx->writes,
                             .micro_batch = ctx->micro_batch, .use_count = dti_uses_taken(ctx, s->uses) };
     for (int i = 0; i < n; i++) s->in[i] = dti_tape_save(in[i]);
     return dti_tape_record(ctx, &recompute_class, s, in, n, &out, 1) ? out : NULL;

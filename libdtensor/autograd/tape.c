@@ -115,6 +115,19 @@ bool dti_tape_records(dt_tensor *const *in, int n)
     return false;
 }
 
+bool dti_tape_leaves_stand(dt_context *ctx, dt_tensor *const *in, int n)
+{
+    const int64_t *since = dti_tape_state_of(ctx)->since;
+    for (int i = 0; i < n && since; i++) {
+        bool leaf = has_gradient(in[i]) && in[i]->body->node->class == &dti_leaf_class;
+        if (!leaf || in[i]->body->written <= *since) continue;
+        dti_fail(ctx, DT_ERR_STATE, "dt_recompute: %s has been written since the function ran that backward runs again",
+                 in[i]->spec->text);
+        return false;
+    }
+    return true;
+}
+
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
 dt_tensor *dti_tape_save(dt_tensor *x) { return x ? dti_tensor_hide(dti_tensor_share(x)) : NULL; }
@@ -208,7 +221,7 @@ dt_tensor *dti_tape_source(const dt_tensor *x)
 
 static bool pinned(dt_tensor *x, dt_tensor *y, uint32_t named)
 {
-    pin_state *pin = dti_context_borrow(x->ctx, sizeof *pin);
+    pin_state *pin = dti_tape_leaves_stand(x->ctx, &x, 1) ? dti_context_borrow(x->ctx, sizeof *pin) : NULL;
     if (!pin) return false;
     *pin = (pin_state){ x->spec, y->spec, named, costs_less(x, y) ? dti_tape_save(x) : NULL, 0 };
     if (pin->kept) {

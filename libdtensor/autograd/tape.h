@@ -67,6 +67,9 @@ dt_tensor *dti_tape_source(const dt_tensor *x);
 /* As dt_grad_hook, of a tensor that has a node; release is called with arg when the hook ends, on failure too. false:
  * the error. */
 bool dti_tape_hook(dt_tensor *x, dt_grad_fn fn, void *arg, void (*release)(void *arg));
+/* In a function that backward runs again: are its leaves as they were when it ran first? false and DT_ERR_STATE: one
+ * has been written since. */
+bool dti_tape_leaves_stand(dt_context *ctx, dt_tensor *const *in, int n);
 /* Is a backward under way? */
 bool dti_tape_is_walking(dt_context *ctx);
 

@@ -242,10 +242,22 @@ static dt_tensor *as_dtype(dt_tensor *grad, dt_dtype dtype)
     return spec ? dti_tensor_to(grad, spec) : NULL;
 }
 
+/* A leaf's hooks have seen what it has, and are to see no more than the rest: it is reduced by itself. */
+static bool reduce_hooked(const dti_edge *edge, const dt_spec *target)
+{
+    dt_tensor *before = edge->node->hooks ? take_unreduced(edge, target) : NULL;
+    if (!before) return true;
+    dt_tensor *reduced = dti_tensor_to(before, target);
+    dti_tensor_destroy(before);
+    edge->node->state = reduced ? dti_tensor_hide(dti_tensor_share(reduced)) : NULL;
+    return edge->node->state != NULL;
+}
+
 /* The sum with what had not been reduced before, as it is to travel; its dtype is the leaf's then. */
 static dt_tensor *travelling(const dti_use *use, const dti_edge *edge, const entry *e, dt_tensor *grad,
                              const dt_spec *target)
 {
+    if (!reduce_hooked(edge, target)) return NULL;
     dt_tensor *before = take_unreduced(edge, target);
     if (!before) return as_dtype(grad, use->params.reduce);
     grad = as_dtype(grad, dt_spec_dtype(e->x->spec));
@@ -337,6 +349,7 @@ static bool show(dti_use *use, lists *l)
         if (!l->to[i]) return false;
     }
     for (int i = 0; i < use->n; i++) l->from[i] = use->entries[i].x;
+    if (!dti_tape_leaves_stand(use->ctx, l->from, use->n)) return false;
     use->recorded = dti_tape_records(l->from, use->n);
     if (use->recorded) {
         use->references++;

@@ -64,6 +64,7 @@ struct dt_context {
     struct dti_options *options;
     dti_scope *scopes;             /* scopes[0] is the context's own                                               */
     int scope_count, scope_capacity, scope_next; /* scope_next: the next scope's name                              */
+    int64_t writes;                /* how often a tensor was written in place                                      */
     int64_t step;
     int micro_batch;
     double time;                   /* predicted seconds of a dry run                                               */

@@ -64,5 +64,8 @@ bool dti_tensor_own(dt_tensor *x, const char *who)
 
 void dti_tensor_written(dt_tensor *x)
 {
-    if (x->body) x->body->writes++;
+    x->ctx->writes++;
+    if (!x->body) return;
+    x->body->writes++;
+    x->body->written = x->ctx->writes;
 }

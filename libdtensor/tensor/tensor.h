@@ -16,6 +16,7 @@ typedef struct dti_body {
     int others;                    /* handles that are results of their own, of the same value                     */
     int kept;                      /* hidden handles that do not insist on the value: it may be written            */
     int64_t writes;                /* how often it was                                                             */
+    int64_t written;               /* the last time: of all writes of the context, which this was                  */
     int marks;                     /* of who looks for it in a list; 0 but then                                    */
     int needs;                     /* how many calls on the tape will make a copy again                            */
     dt_tensor *copies;             /* the same value on other specs, made for ops that need it so, or pinned there;

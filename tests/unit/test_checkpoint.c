@@ -104,6 +104,29 @@ static bool load_into(const dti_store *store, int64_t *step)
     return loaded;
 }
 
+/* Ranks that ask for different things are told, and nothing is written. */
+static dt_status save_elsewhere(dt_context *ctx, void *arg)
+{
+    char path[FOLDER_PATH + 8];
+    dt_module *model = dt_nn_linear(dt_mesh_create(ctx, "dp"), 4, 4, NULL);
+    dt_module_materialize(model, 1);
+    snprintf(path, sizeof path, "%s%s", (const char *)arg, dt_rank(ctx) == 1 ? "-other" : "");
+    expect(dt_checkpoint_save(model, NULL, 1, path) != DT_OK, "another folder");
+    expect(strstr(dt_context_error(ctx), "rank 1 of dp=3 gives another folder than rank 0") != NULL, "%s",
+           dt_context_error(ctx));
+    return DT_OK;
+}
+
+static void ranks_that_differ_are_told(void)
+{
+    folder f = folder_new();
+    char path[FOLDER_PATH], error[512];
+    folder_path(path, &f, "state");
+    dt_launch_threads(3, save_elsewhere, path, error, sizeof error);
+    expect(access(path, F_OK) != 0, "nothing is written");
+    folder_remove(&f);
+}
+
 static void expect_values(const job *j, dt_mesh *mesh, const dti_item *items, int64_t step)
 {
     for (int i = 0; i < ITEMS; i++) {
@@ -864,6 +887,7 @@ static void dry_runs(void)
 static const test_row rows[] = {
     { "any_mesh_to_any_other", any_mesh_to_any_other },
     { "some_of_the_ranks", some_of_the_ranks },
+    { "ranks_that_differ_are_told", ranks_that_differ_are_told },
     { "the_same_step_again", the_same_step_again },
     { "reads_what_it_needs", reads_what_it_needs },
     { "damage_is_told", damage_is_told },

@@ -787,6 +787,46 @@ static void recomputing_gives_the_same_bits(void)
         for (int ranks = 1; ranks <= 3; ranks++) launch(ranks, again, recomputed[i]);
 }
 
+/* What backward runs again must be as it was. */
+static dt_status changed(dt_context *ctx, void *arg)
+{
+    (void)arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x");
+    dt_module *root = new_drops(mesh);
+    dt_module_recompute(root, "a");
+    dt_tensor *y = dt_module_call(root, dt_rand(dt_spec_parse(mesh, "f64[9,4]@x:S(0)"), 1));
+    dt_module_train(root, false);
+    dt_backward(dt_sum(y, DT_ALL, false), NULL);
+    expect_error(ctx, DT_ERR_STATE, "a was training when it ran that backward runs again, and is not now", "training");
+    return dt_context_status(ctx);
+}
+
+static void what_is_recomputed_must_stand(void) { launch(2, changed, NULL); }
+
+/* ---- scopes that forward ends ------------------------------------------------------------------------------------ */
+
+static dt_tensor *ending_forward(dt_module *self, dt_tensor *const *in)
+{
+    dt_scope_pop(dt_module_context(self), *(int *)dt_module_state(self), NULL);
+    return in[0];
+}
+
+static const dt_module_type ending_type = { .name = "ending", .state_bytes = sizeof(int), .forward = ending_forward };
+
+static void scopes_of_others_are_not_ended(void)
+{
+    dt_context *ctx = dt_context_dry(2);
+    dt_module *ending = dt_module_create(dt_mesh_create(ctx, "x"), &ending_type, NULL);
+    int scope = dt_scope_push(ctx, 0);
+    *(int *)dt_module_state(ending) = scope;
+    dt_tensor *x = NULL;
+    dt_tensor_hold(&x, dt_zeros(dt_spec_parse(dt_module_mesh(ending), "f32[4]")));
+    expect(dt_module_call(ending, x) == NULL, "a result of no scope");
+    expect_error(ctx, DT_ERR_STATE, "ending: forward has ended a scope that it did not open", "a scope of the caller");
+    dt_tensor_hold(&x, NULL);
+    dt_context_destroy(&ctx);
+}
+
 /* Less is kept, and a tape that outlives its module is refused. */
 static dt_status less(dt_context *ctx, void *arg)
 {
@@ -882,6 +922,8 @@ static const test_row rows[] = {
     { "gradients_are_forgotten", gradients_are_forgotten },
     { "recomputing_gives_the_same_bits", recomputing_gives_the_same_bits },
     { "recomputing_keeps_less", recomputing_keeps_less },
+    { "what_is_recomputed_must_stand", what_is_recomputed_must_stand },
+    { "scopes_of_others_are_not_ended", scopes_of_others_are_not_ended },
     { "a_tied_parameter_is_one", a_tied_parameter_is_one },
     { "keys_hang_on_path_and_step", keys_hang_on_path_and_step },
 };

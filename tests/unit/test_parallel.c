@@ -313,6 +313,13 @@ static void test_errors(void)
     expect_error(ctx, DT_ERR_STATE, "head: it has a style along tp", "a second style");
     dt_parallelize(model, "cp", twice, 1);
     expect_error(ctx, DT_ERR_ARG, "mesh \"dp=2,tp=2\" has no dim \"cp\"", "an unknown dim");
+    dt_mesh *other = dt_mesh_create(ctx, "zz=4");
+    dt_module *pair = dt_nn_swiglu(other, 8, 8, DT_F32);
+    dt_module_add(pair, "on_another_mesh", dt_nn_linear(mesh, 8, 8, NULL));
+    dt_parallelize(pair, "zz", &(dt_style_row){ "on_another_mesh", &dt_style_colwise, NULL, NULL }, 1);
+    expect_error(ctx, DT_ERR_ARG, "on_another_mesh: mesh \"dp=2,tp=2\" has no dim \"zz\"", "a child of another mesh");
+    dt_fully_shard(pair, "on_another_mesh", "zz", NULL);
+    expect_error(ctx, DT_ERR_ARG, "on_another_mesh: mesh \"dp=2,tp=2\" has no dim \"zz\"", "its group");
     dt_fully_shard(model, "layers.7", "dp", NULL);
     expect_error(ctx, DT_ERR_ARG, "nothing in llama matches \"layers.7\"", "no group");
     dt_fully_shard(model, "layers.0", "dp", NULL);

@@ -157,7 +157,9 @@ static dt_status refused(dt_context *ctx, void *arg)
     expect(dt_text_open(ctx, "") == NULL, "an empty path");
     expect_error(ctx, DT_ERR_IO, "dt_text_open: : No such", "an empty path");
     expect(dt_text_from_bytes(ctx, NULL, 3) == NULL, "no bytes");
-    expect_error(ctx, DT_ERR_ARG, "expected 3 bytes, got none", "no bytes");
+    expect_error(ctx, DT_ERR_ARG, "dt_text_from_bytes: no bytes", "no bytes");
+    expect(dt_text_from_bytes(ctx, "x", 0) == NULL, "0 bytes");
+    expect_error(ctx, DT_ERR_ARG, "dt_text_from_bytes: no bytes", "0 bytes");
     return dt_context_status(ctx);
 }
 

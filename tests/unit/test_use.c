@@ -232,6 +232,37 @@ static dt_status accumulate_rank(dt_context *ctx, void *arg)
 
 static void test_accumulation(void) { launch(2, accumulate_rank, &hows[0]); }
 
+static dt_tensor *twice(dt_tensor *grad, void *arg)
+{
+    ++*(int *)arg;
+    return dt_mul_scalar(grad, 2);
+}
+
+/* Each micro-batch passes a leaf's hooks once. */
+static dt_status hooked_rank(dt_context *ctx, void *arg)
+{
+    const placing *how = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, how->mesh);
+    network used, whole;
+    int seen = 0;
+    make(&used, mesh, how, true);
+    make(&whole, mesh, how, false);
+    dt_grad_hook(used.layers[1].w, twice, &seen);
+    for (int step = 0; step < 3; step++) {
+        int scope = dt_scope_push(ctx, step < 2 ? DT_SCOPE_NO_REDUCE : 0);
+        run(&used, step, true);
+        dt_scope_pop(ctx, scope, NULL);
+        run(&whole, step, false);
+    }
+    expect(seen == 3, "the hook saw %d gradients", seen);
+    expect_close(dt_grad(used.layers[1].w), dt_mul_scalar(dt_grad(whole.layers[1].w), 2), 1e-12, "hooked weight", 1);
+    expect_close(dt_grad(used.layers[0].w), dt_grad(whole.layers[0].w), 1e-12, "weight", 0);
+    end(&used);
+    return dt_context_status(ctx);
+}
+
+static void test_hooked(void) { launch(3, hooked_rank, &hows[2]); }
+
 /* ---- no gradients, and functions within -------------------------------------------------------------------------- */
 
 static dt_status no_grad_rank(dt_context *ctx, void *arg)
@@ -335,6 +366,28 @@ static dt_status written_rank(dt_context *ctx, void *arg)
     return dt_context_status(ctx);
 }
 
+/* Nor is one written that a function takes which backward runs again. */
+static dt_status written_again_rank(dt_context *ctx, void *arg)
+{
+    dt_mesh *mesh = dt_mesh_create(ctx, "dp=4");
+    for (int uses = 0; uses < 2; uses++) {
+        network net;
+        make(&net, mesh, arg, uses);
+        int scope = dt_scope_push(ctx, 0);
+        dt_tensor *y = forward(&net, input(&net, 0, uses));
+        int inside = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
+        dt_copy_into(net.layers[1].w, dt_zeros(dt_tensor_spec(net.layers[1].w)));
+        dt_scope_pop(ctx, inside, NULL);
+        dt_backward(dt_sum(y, DT_ALL, false), NULL);
+        expect_error(ctx, DT_ERR_STATE, "has been written since", "a leaf of a function that is run again");
+        dt_scope_pop(ctx, scope, NULL);
+        if (uses) end(&net);
+    }
+    return dt_context_status(ctx);
+}
+
+static void test_written_again(void) { launch(4, written_again_rank, &hows[3]); }
+
 /* What the first layer gathers ahead for the second, nobody asks for before the second is written. */
 static dt_status ahead_rank(dt_context *ctx, void *arg)
 {
@@ -382,6 +435,7 @@ static const test_row rows[] = {
     { "gradients", test_gradients },     { "collectives", test_collectives }, { "accumulation", test_accumulation },
     { "no_grad", test_no_grad },         { "inner_recompute", test_inner_recompute },
     { "memory", test_memory },           { "writes", test_writes },           { "ahead", test_ahead },
+    { "hooked", test_hooked },           { "written again", test_written_again },
     { "errors", test_errors },
 };
 
