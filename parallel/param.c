@@ -154,14 +154,6 @@ const dt_spec *dti_param_spec(const dti_param *param, const char *placements, dt
 
 /* ---- fully sharded ----------------------------------------------------------------------------------------------- */
 
-static const dt_spec *as_dtype(const dt_spec *spec, dt_dtype dtype)
-{
-    dti_form form = spec->form;
-    if (!dtype || (dt_dtype)form.dtype == dtype) return spec;
-    form.dtype = (int32_t)dtype;
-    return dti_spec_intern(spec->mesh, &form);
-}
-
 static int64_t up(int64_t n, int64_t pieces) { return (n + pieces - 1) / pieces; }
 
 /* Indices of dim 0 in the largest piece, where `more` pieces are made of one of its factors. */
@@ -219,7 +211,7 @@ bool dti_param_derive(dti_param *param)
     if (!laid) return false;
     if (param->by_hand) return store(param, laid, lay(param, param->by_hand), NULL, NULL);
     if (!shard->dim) return store(param, laid, laid, NULL, NULL);
-    const dt_spec *pieces = in_pieces(laid, shard->dim), *used = as_dtype(laid, shard->compute);
+    const dt_spec *pieces = in_pieces(laid, shard->dim), *used = dti_spec_as_dtype(laid, shard->compute);
     bool whole = shard->zero == 1 || shard->zero == 2;
     if (!pieces) return false;
     return store(param, whole ? laid : pieces, used, shard->zero == 2 ? pieces : NULL, whole ? pieces : NULL);

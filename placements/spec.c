@@ -237,6 +237,14 @@ const dt_spec *dt_spec_replace(const dt_spec *spec, const char *placements)
     return remember(spec->mesh->ctx, &key, hash, dti_spec_place(spec->mesh, &spec->form, key.text, &form));
 }
 
+const dt_spec *dti_spec_as_dtype(const dt_spec *spec, dt_dtype dtype)
+{
+    dti_form form = spec->form;
+    if (!dtype || (dt_dtype)form.dtype == dtype) return spec;
+    form.dtype = (int32_t)dtype;
+    return dti_spec_intern(spec->mesh, &form);
+}
+
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 const char *dt_spec_text(const dt_spec *spec) { return spec ? spec->text : ""; }

@@ -54,6 +54,8 @@ const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form);
 /* The spec of a form that is not split, placed as a text says. base: what * stands for; NULL: that is an error. NULL:
  * the error. */
 const dt_spec *dti_spec_place(dt_mesh *mesh, const dti_form *base, const char *text, dti_form *form);
+/* The same in another dtype; 0: its own. NULL and the error when memory ran out. */
+const dt_spec *dti_spec_as_dtype(const dt_spec *spec, dt_dtype dtype);
 /* The layout of a normal form; NULL and the error when memory ran out. */
 const dti_layout *dti_layout_intern(dt_mesh *mesh, const dti_form *form);
 

@@ -7,9 +7,7 @@
 
 static const dt_spec *widened(const dt_spec *spec)
 {
-    dti_form form = spec->form;
-    form.dtype = dt_spec_dtype(spec) == DT_F64 ? DT_F64 : DT_F32;
-    return dti_spec_intern(spec->mesh, &form);
+    return dti_spec_as_dtype(spec, dt_spec_dtype(spec) == DT_F64 ? DT_F64 : DT_F32);
 }
 
 /* Pieces of mesh dims of one rank are whole: there states lie as the parameter. */
@@ -27,10 +25,8 @@ static const dt_spec *travelling(const dt_tensor *x, const dt_spec *spec)
 {
     const dti_param *param = dti_param_of(x);
     const dt_module *group = param ? param->group : NULL;
-    dti_form form = spec->form;
-    if (!group || !group->use_params.reduce || !spec->layout->partial_count) return spec;
-    form.dtype = (int32_t)group->use_params.reduce;
-    return dti_spec_intern(spec->mesh, &form);
+    if (!group || !spec->layout->partial_count) return spec;
+    return dti_spec_as_dtype(spec, group->use_params.reduce);
 }
 
 /* from becomes what travels. */

@@ -141,7 +141,7 @@ bool dti_use_add(dti_use *use, dt_tensor *x, const dt_spec *used, const dt_spec 
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-/* The first of all begins a new pass. */
+/* Behind those that have begun before it did for the first time. */
 static void join_order(dti_use *use)
 {
     dti_tape_state *tape = dti_tape_state_of(use->ctx);
@@ -235,11 +235,8 @@ static dt_tensor *take_unreduced(const dti_edge *edge, const dt_spec *target)
 
 static dt_tensor *as_dtype(dt_tensor *grad, dt_dtype dtype)
 {
-    dti_form form = grad->spec->form;
-    if (!dtype || (dt_dtype)form.dtype == dtype) return grad;
-    form.dtype = (int32_t)dtype;
-    const dt_spec *spec = dti_spec_intern(grad->spec->mesh, &form);
-    return spec ? dti_tensor_to(grad, spec) : NULL;
+    const dt_spec *spec = dti_spec_as_dtype(grad->spec, dtype);
+    return spec == grad->spec ? grad : spec ? dti_tensor_to(grad, spec) : NULL;
 }
 
 /* A leaf's hooks have seen what it has, and are to see no more than the rest: it is reduced by itself. */

@@ -48,11 +48,8 @@ static void expect_alike(dt_tensor *x, dt_tensor *y, double tolerance, const cha
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static dt_status values_rank(dt_context *ctx, void *arg)
+static dt_status compare(dt_context *ctx, const placing *p, dt_module *placed, dt_module *whole)
 {
-    const placing *p = arg;
-    dt_mesh *mesh = dt_mesh_create(ctx, p->mesh);
-    dt_module *placed = make(mesh, p, true), *whole = make(mesh, p, false);
     dt_tensor *a[MOST_PARAMS], *b[MOST_PARAMS];
     int n = dt_module_params(placed, NULL, a, MOST_PARAMS);
     expect(n == dt_module_params(whole, NULL, b, MOST_PARAMS) && n > 0, "%d parameters", n);
@@ -66,6 +63,28 @@ static dt_status values_rank(dt_context *ctx, void *arg)
     }
     for (int i = 0; i < n && i < MOST_PARAMS; i++)
         expect_alike(dt_grad(a[i]), dt_grad(b[i]), tolerance, "gradient", dt_param_path(a[i]));
+    return dt_context_status(ctx);
+}
+
+static dt_status values_rank(dt_context *ctx, void *arg)
+{
+    const placing *p = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, p->mesh);
+    return compare(ctx, p, make(mesh, p, true), make(mesh, p, false));
+}
+
+/* Fully sharded by hand: stored in pieces, used whole. */
+static dt_status by_hand_rank(dt_context *ctx, void *arg)
+{
+    const placing *p = arg;
+    dt_mesh *mesh = dt_mesh_create(ctx, p->mesh);
+    dt_module *placed = dt_nn_llama(mesh, &p->llama);
+    dt_place(placed, "**", "dp:S(0)", "");
+    dt_module_materialize(placed, 5);
+    compare(ctx, p, placed, make(mesh, p, false));
+    dt_tensor *w = NULL;
+    dt_module_params(placed, "layers.1.mlp.up.weight", &w, 1);
+    expect(dt_spec_has(dt_tensor_spec(dt_grad(w)), "dp:S(0)"), "the gradient is stored as the weight");
     return dt_context_status(ctx);
 }
 
@@ -343,7 +362,14 @@ static void test_errors(void)
     dt_context_destroy(&ctx);
 }
 
+static void test_values_by_hand(void)
+{
+    for (int ranks = 2; ranks <= 3; ranks++)
+        launch(ranks, by_hand_rank, &(placing){ .mesh = "dp", .batch = "dp:S(0)", .llama = placings[0].llama });
+}
+
 static const test_row rows[] = {
+    { "values by hand", test_values_by_hand },
     { "values", test_values },           { "styles", test_styles },   { "uneven heads", test_uneven_heads },
     { "by hand", test_by_hand },         { "collectives", test_collectives },
     { "deep", test_deep },               { "errors", test_errors },
