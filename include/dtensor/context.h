@@ -38,7 +38,8 @@ DT_API int dt_rank_count(const dt_context *ctx);
 DT_API dt_status dt_context_status(const dt_context *ctx);
 /* Its message, one line; "" if none. Local. Valid until the context is cleared or destroyed. */
 DT_API const char *dt_context_error(const dt_context *ctx);
-/* Forget the error; refused with that error's status once a group of ranks is dead. Local. */
+/* Forget the error; refused with its status once a group of ranks is dead. Who failed alone may clear until a peer
+ * notices, and is told by its next collective. Local. */
 DT_API dt_status dt_context_clear(dt_context *ctx);
 /* Fail with an error of the program's own: peers are told, scopes stay usable. A failed context keeps its first error;
  * DT_OK is no error and changes nothing. Local. Returns status. */

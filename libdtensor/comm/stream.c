@@ -2,7 +2,7 @@
  *
  * Non-temporal stores, where the CPU has them, and few instructions beside them: the more of those, the fewer loads
  * and stores are under way at once. Sanitizers do not see them, so that builds with one copy plainly. */
-#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
+#define _GNU_SOURCE /* _SC_LEVEL2_CACHE_SIZE */
 #include "comm/stream.h"
 
 #include <stdint.h>
@@ -60,25 +60,46 @@ DTI_AVX static inline __m256 load(const char *from, int v)
     return _mm256_loadu_ps((const void *)(from + (size_t)v * sizeof(__m256)));
 }
 
-DTI_AVX static void sum_blocks(const char *const *from, int count, void *const *to, int targets, size_t offset,
-                               size_t n)
+DTI_AVX static inline void sum_block(__m256 sum[VECTORS], const char *const *from, int count, size_t at)
+{
+    for (int v = 0; v < VECTORS; v++) sum[v] = load(from[0] + at, v);
+    for (int c = 1; c < count; c++)
+        for (int v = 0; v < VECTORS; v++) sum[v] = _mm256_add_ps(sum[v], load(from[c] + at, v));
+}
+
+DTI_AVX static void sum_past(const char *const *from, int count, char *const *to, int targets, size_t offset, size_t n)
 {
     __m256 sum[VECTORS];
     for (size_t at = 0; at < n; at += BLOCK) {
-        for (int v = 0; v < VECTORS; v++) sum[v] = load(from[0] + at, v);
-        for (int c = 1; c < count; c++)
-            for (int v = 0; v < VECTORS; v++) sum[v] = _mm256_add_ps(sum[v], load(from[c] + at, v));
+        sum_block(sum, from, count, at);
         for (int t = 0; t < targets; t++)
-            for (int v = 0; v < VECTORS; v++) _mm256_stream_ps((float *)to[t] + (offset + at) / 4 + 8 * v, sum[v]);
+            for (int v = 0; v < VECTORS; v++) _mm256_stream_ps((float *)(to[t] + offset + at) + 8 * v, sum[v]);
     }
 }
 
-size_t dti_stream_sum_f32(const char *const *from, int count, void *const *to, int targets, size_t offset, size_t n)
+/* A plain store waits for its line as a load does: lines of sources and targets are asked for ahead. */
+DTI_AVX static void sum_far(const char *const *from, int count, char *const *to, int targets, size_t offset, size_t n)
+{
+    enum { AHEAD = 1024 };
+    __m256 sum[VECTORS];
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t ahead = at + AHEAD < n ? at + AHEAD : at;
+        for (int c = 0; c < count; c++) _mm_prefetch(from[c] + ahead, _MM_HINT_T0);
+        for (int t = 0; t < targets; t++) _mm_prefetch(to[t] + offset + ahead, _MM_HINT_T0);
+        sum_block(sum, from, count, at);
+        for (int t = 0; t < targets; t++)
+            for (int v = 0; v < VECTORS; v++) _mm256_storeu_ps((float *)(to[t] + offset + at) + 8 * v, sum[v]);
+    }
+}
+
+size_t dti_stream_sum_f32(dti_reach reach, const char *const *from, int count, char *const *to, int targets,
+                          size_t offset, size_t n)
 {
     uintptr_t low = offset;
     for (int t = 0; t < targets; t++) low |= (uintptr_t)to[t];
-    size_t whole = low % sizeof(__m256) || !__builtin_cpu_supports("avx") ? 0 : n / BLOCK * BLOCK;
-    sum_blocks(from, count, to, targets, offset, whole);
+    bool can = __builtin_cpu_supports("avx") && (reach == DTI_FAR || low % sizeof(__m256) == 0);
+    size_t whole = can ? n / BLOCK * BLOCK : 0;
+    (reach == DTI_FAR ? sum_far : sum_past)(from, count, to, targets, offset, whole);
     return whole;
 }
 
@@ -88,9 +109,10 @@ void dti_stream_end(void) { _mm_sfence(); }
 
 void dti_stream(void *to, const void *from, size_t n) { memcpy(to, from, n); }
 
-size_t dti_stream_sum_f32(const char *const *from, int count, void *const *to, int targets, size_t offset, size_t n)
+size_t dti_stream_sum_f32(dti_reach reach, const char *const *from, int count, char *const *to, int targets,
+                          size_t offset, size_t n)
 {
-    (void)from, (void)count, (void)to, (void)targets, (void)offset, (void)n;
+    (void)reach, (void)from, (void)count, (void)to, (void)targets, (void)offset, (void)n;
     return 0;
 }
 
@@ -98,11 +120,19 @@ void dti_stream_end(void) {}
 
 #endif
 
-size_t dti_cache_bytes(void)
+/* Of a cache of the CPU, as far as the system says. */
+static size_t cache_bytes(int name, size_t otherwise)
 {
-    long bytes = -1;
+    long bytes = name < 0 ? -1 : sysconf(name);
+    return bytes > 0 ? (size_t)bytes : otherwise;
+}
+
+dti_caches dti_caches_for(int ranks)
+{
+    int near = -1, far = -1;
 #ifdef _SC_LEVEL3_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    near = _SC_LEVEL2_CACHE_SIZE;
+    far = _SC_LEVEL3_CACHE_SIZE;
 #endif
-    return bytes > 0 ? (size_t)bytes : (size_t)16 << 20;
+    return (dti_caches){ cache_bytes(near, 1 << 20), cache_bytes(far, 16 << 20) / 4 / (size_t)ranks };
 }

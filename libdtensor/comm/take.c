@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/stream.h"
-
 /* Elements of a target that are combined at once, and bytes of one where targets are written past the caches: there
  * stores must come among the loads, so that memory is always busy with both. */
 enum { CHUNK = 4096, STREAM_CHUNK_BYTES = 512 };
@@ -33,7 +31,7 @@ typedef struct taking {
     const char *const *sources;    /* by member                                                                    */
     void *const *targets;          /* the first is read again while it is in the cache                             */
     int target_count;
-    bool streams;                  /* past the caches                                                              */
+    dti_reach reach;               /* of what is written                                                           */
     dti_scratch *scratch;
 } taking;
 
@@ -114,7 +112,7 @@ static void take_copies(const taking *t)
     const dti_exchange *ex = t->ex;
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype);
     for (int i = 0; i < ex->get_count; i++)
-        copy(&ex->gets[i], t->sources[ex->gets[i].member], t->targets[0], bytes, t->streams);
+        copy(&ex->gets[i], t->sources[ex->gets[i].member], t->targets[0], bytes, t->reach == DTI_PAST);
 }
 
 /* ---- combinations in one pass ------------------------------------------------------------------------------------ */
@@ -152,15 +150,15 @@ static void combine_chunk(const dti_exchange *ex, const void *const *from, void 
     if (ex->divide) finish_numbers(ex, dtype, wide, n, to);
 }
 
-/* So many elements of a run as can be summed straight past the caches. */
-static int64_t stream_sums(const taking *t, const char *const *from, int64_t to, int64_t run)
+/* So many elements of a run as can be summed in one pass over sources and targets. */
+static int64_t sum_at_once(const taking *t, const char *const *from, int64_t to, int64_t run)
 {
     const dti_exchange *ex = t->ex;
-    bool can = t->streams && ex->combine == DTI_COMBINE_SUM && ex->dtype == DT_F32 && ex->target_dtype == DT_F32
-        && !ex->divide;
-    size_t n = can ? (size_t)run * sizeof(float) : 0;
-    return (int64_t)(dti_stream_sum_f32(from, ex->contributions, t->targets, t->target_count, (size_t)to, n)
-                     / sizeof(float));
+    bool can = t->reach != DTI_NEAR && ex->combine == DTI_COMBINE_SUM && ex->dtype == DT_F32
+        && ex->target_dtype == DT_F32 && !ex->divide;
+    if (!can) return 0;
+    return (int64_t)(dti_stream_sum_f32(t->reach, from, ex->contributions, (char *const *)t->targets, t->target_count,
+                                        (size_t)to, (size_t)run * sizeof(float)) / sizeof(float));
 }
 
 /* One run of the result, from where `from` says to `to` bytes behind the begin of every target. */
@@ -169,14 +167,15 @@ static void combine_run(const taking *t, const char **from, int64_t to, int64_t 
     _Alignas(64) char apart[STREAM_CHUNK_BYTES];
     const dti_exchange *ex = t->ex;
     int64_t bytes = (int64_t)dt_dtype_bytes(ex->dtype), to_bytes = (int64_t)dt_dtype_bytes(ex->target_dtype);
-    int64_t most = t->streams ? STREAM_CHUNK_BYTES / to_bytes : CHUNK, done = stream_sums(t, from, to, run);
+    bool streams = t->reach == DTI_PAST;
+    int64_t most = streams ? STREAM_CHUNK_BYTES / to_bytes : CHUNK, done = sum_at_once(t, from, to, run);
     for (int c = 0; c < ex->contributions; c++) from[c] += done * bytes;
     to += done * to_bytes;
     run -= done;
     for (int64_t n; run > 0; run -= n, to += n * to_bytes) {
         n = run < most ? run : most;
         size_t size = (size_t)(n * to_bytes);
-        bool past = t->streams && size >= DTI_STREAM_RUN;
+        bool past = streams && size >= DTI_STREAM_RUN;
         char *chunk = past ? apart : (char *)t->targets[0] + to;
         combine_chunk(ex, (const void *const *)from, chunk, n);
         for (int i = past ? 0 : 1; i < t->target_count; i++) {
@@ -306,15 +305,17 @@ static size_t bytes_written(const dti_exchange *ex)
     return (size_t)elements * dt_dtype_bytes(ex->target_dtype);
 }
 
-bool dti_take(const dti_exchange *ex, const char *const *sources, void *const *targets, int n, size_t fit,
+bool dti_take(const dti_exchange *ex, const char *const *sources, void *const *targets, int n, dti_caches caches,
               dti_scratch *scratch)
 {
     bool done = true;
     if (!targets[0] || ex->get_count == 0) return true;
-    taking t = { ex, sources, targets, n, bytes_written(ex) * (size_t)n > fit, scratch };
+    size_t bytes = bytes_written(ex) * (size_t)n;
+    dti_reach reach = bytes > caches.far ? DTI_PAST : bytes > caches.near ? DTI_FAR : DTI_NEAR;
+    taking t = { ex, sources, targets, n, reach, scratch };
     if (ex->contributions == 0) take_copies(&t);
     else if (is_aligned(ex)) done = take_aligned(&t);
     else done = take_in_turn(&t);
-    if (t.streams) dti_stream_end();
+    if (reach == DTI_PAST) dti_stream_end();
     return done;
 }

@@ -277,8 +277,8 @@ static bool do_exchange(thread_group *g, const call *c, const dti_exchange *ex)
 {
     threads *t = threads_of(g);
     if (c->kind == CALL_ALL_REDUCE)
-        return dti_take(ex, g->sources, g->results, g->base.n, t->world->fit, &t->scratch);
-    return dti_take(ex, g->sources, &ex->target, 1, t->world->fit, &t->scratch);
+        return dti_take(ex, g->sources, g->results, g->base.n, t->world->caches, &t->scratch);
+    return dti_take(ex, g->sources, &ex->target, 1, t->world->caches, &t->scratch);
 }
 
 static bool do_call(thread_group *g, const call *c, uint64_t number)

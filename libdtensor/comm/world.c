@@ -20,7 +20,7 @@ static void *take_lines(size_t bytes)
 
 bool dti_world_init(dti_world *world, int n, dti_patience patience)
 {
-    *world = (dti_world){ .n = n, .patience = patience, .fit = dti_cache_bytes() / 4 / (size_t)n };
+    *world = (dti_world){ .n = n, .patience = patience, .caches = dti_caches_for(n) };
     world->ranks = take_lines((size_t)n * sizeof *world->ranks);
     if (world->ranks && pthread_mutex_init(&world->mutex, NULL) == 0) return true;
     free(world->ranks);

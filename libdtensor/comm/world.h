@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "comm/comm.h"
+#include "comm/stream.h"
 #include "comm/wait.h"
 
 enum {
@@ -66,7 +67,7 @@ typedef struct dti_rank_state {
 typedef struct dti_world {
     int n;
     dti_patience patience;
-    size_t fit;                    /* bytes a rank may write at once and find them in the cache, and what was read */
+    dti_caches caches;
     pthread_mutex_t mutex;
     dti_circle *circles;
     uint64_t failures;
