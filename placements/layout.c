@@ -34,6 +34,14 @@ static int by_stride(const void *a, const void *b)
     return (x->stride < y->stride) - (x->stride > y->stride);
 }
 
+/* A layout while it is made, or looked for: its pointers lead to what follows. */
+typedef struct draft {
+    dti_layout layout;
+    dti_layout_factor factors[DT_MAX_FACTORS];
+    dti_axis members[DTI_MAX_AXES], axes[DTI_MAX_AXES], partials[DTI_MAX_AXES];
+    dti_partial kinds[DTI_MAX_AXES];
+} draft;
+
 static int mesh_dim_axes(const dt_mesh *mesh, int dim, dti_axis *axes)
 {
     const dti_mesh_dim *d = &mesh->dims[dim];
@@ -41,48 +49,46 @@ static int mesh_dim_axes(const dt_mesh *mesh, int dim, dti_axis *axes)
     return d->axis_count;
 }
 
-static void set_members(dti_layout *layout, const dt_mesh *mesh)
+static int sort_and_merge(dti_axis *axes, int n)
 {
-    int n = 0;
-    for (int d = 0; d < mesh->dim_count; d++) n += mesh_dim_axes(mesh, d, layout->members + n);
-    qsort(layout->members, (size_t)n, sizeof *layout->members, by_stride);
-    layout->member_count = dti_axes_merge(layout->members, n);
-    memset(layout->members + layout->member_count, 0, (size_t)(n - layout->member_count) * sizeof *layout->members);
-    layout->base = mesh->base;
-    layout->ranks = mesh->size;
+    if (n > 1) qsort(axes, (size_t)n, sizeof *axes, by_stride);
+    return dti_axes_merge(axes, n);
 }
 
-static void set_factors(dti_layout *layout, const dt_mesh *mesh, const dti_form *form)
+static void set_members(draft *d, const dt_mesh *mesh)
 {
+    int n = 0;
+    for (int i = 0; i < mesh->dim_count; i++) n += mesh_dim_axes(mesh, i, d->members + n);
+    d->layout.member_count = sort_and_merge(d->members, n);
+    d->layout.base = mesh->base;
+    d->layout.ranks = mesh->size;
+}
+
+static void set_factors(draft *d, const dt_mesh *mesh, const dti_form *form)
+{
+    dti_layout *layout = &d->layout;
     layout->factor_count = form->factor_first[form->dim_count];
     for (int f = 0; f < layout->factor_count; f++) {
-        dti_layout_factor *factor = &layout->factors[f];
         dti_axis axes[DTI_MAX_AXES];
         int n = 0;
         for (int i = form->split_first[f]; i < form->split_first[f + 1]; i++)
             n += mesh_dim_axes(mesh, form->split[i], axes + n);
-        *factor = (dti_layout_factor){
-            .size = form->size[f], .axis_first = layout->axis_count, .axis_count = dti_axes_merge(axes, n),
-            .pieces = dti_form_pieces(form, mesh, f),
-        };
-        memcpy(layout->axes + factor->axis_first, axes, (size_t)factor->axis_count * sizeof *axes);
-        layout->axis_count += factor->axis_count;
+        n = dti_axes_merge(axes, n);
+        d->factors[f] = (dti_layout_factor){ form->size[f], dti_form_pieces(form, mesh, f), layout->axis_count, n };
+        memcpy(d->axes + layout->axis_count, axes, (size_t)n * sizeof *axes);
+        layout->axis_count += n;
     }
 }
 
-static void set_partials(dti_layout *layout, const dt_mesh *mesh, const dti_form *form)
+static void set_partials(draft *d, const dt_mesh *mesh, const dti_form *form)
 {
     for (dti_partial kind = DTI_SUM; kind < DTI_PARTIAL_COUNT; kind++) {
-        dti_axis axes[DTI_MAX_AXES];
+        dti_axis *axes = d->partials + d->layout.partial_count;
         int n = 0;
-        for (int d = 0; d < mesh->dim_count; d++)
-            if (form->partial[d] == (int)kind) n += mesh_dim_axes(mesh, d, axes + n);
-        qsort(axes, (size_t)n, sizeof *axes, by_stride);
-        n = dti_axes_merge(axes, n);
-        for (int i = 0; i < n; i++) {
-            layout->partials[layout->partial_count] = axes[i];
-            layout->kinds[layout->partial_count++] = kind;
-        }
+        for (int i = 0; i < mesh->dim_count; i++)
+            if (form->partial[i] == (int)kind) n += mesh_dim_axes(mesh, i, axes + n);
+        n = sort_and_merge(axes, n);
+        for (int i = 0; i < n; i++) d->kinds[d->layout.partial_count++] = kind;
     }
 }
 
@@ -98,9 +104,60 @@ static dti_form flatten(const dti_form *form)
     return flat;
 }
 
+/* The arrays of a layout, one after the other. */
+enum { ARRAYS = 5 };
+typedef struct array { const void *from; size_t bytes; } array;
+
+static void list_arrays(const dti_layout *layout, array arrays[ARRAYS])
+{
+    arrays[0] = (array){ layout->factors, (size_t)layout->factor_count * sizeof *layout->factors };
+    arrays[1] = (array){ layout->members, (size_t)layout->member_count * sizeof *layout->members };
+    arrays[2] = (array){ layout->axes, (size_t)layout->axis_count * sizeof *layout->axes };
+    arrays[3] = (array){ layout->partials, (size_t)layout->partial_count * sizeof *layout->partials };
+    arrays[4] = (array){ layout->kinds, (size_t)layout->partial_count * sizeof *layout->kinds };
+}
+
+static uint64_t hash_of(const dti_layout *layout)
+{
+    const int numbers[] = { (int)layout->dtype, layout->base, layout->ranks, layout->member_count,
+                            layout->factor_count, layout->axis_count, layout->partial_count };
+    array arrays[ARRAYS];
+    uint64_t hash = dti_hash(numbers, sizeof numbers, 0);
+    list_arrays(layout, arrays);
+    for (int i = 0; i < ARRAYS; i++) hash = dti_hash(arrays[i].from, arrays[i].bytes, hash);
+    return hash;
+}
+
 static bool layout_equal(const dti_layout *a, const dti_layout *b)
 {
-    return a->hash == b->hash && memcmp(a, b, sizeof *a) == 0;
+    array x[ARRAYS], y[ARRAYS];
+    bool equal = a->hash == b->hash && a->dtype == b->dtype && a->base == b->base && a->ranks == b->ranks;
+    list_arrays(a, x);
+    list_arrays(b, y);
+    for (int i = 0; i < ARRAYS && equal; i++)
+        equal = x[i].bytes == y[i].bytes && memcmp(x[i].from, y[i].from, x[i].bytes) == 0;
+    return equal;
+}
+
+static dti_layout *keep(dt_context *ctx, const dti_layout *layout)
+{
+    array arrays[ARRAYS];
+    void *to[ARRAYS];
+    size_t bytes = sizeof *layout;
+    list_arrays(layout, arrays);
+    for (int i = 0; i < ARRAYS; i++) bytes += arrays[i].bytes;
+    char *at = dti_context_take(ctx, bytes);
+    if (!at) return NULL;
+    dti_layout *kept = (dti_layout *)(void *)at;
+    *kept = *layout;
+    at += sizeof *layout;
+    for (int i = 0; i < ARRAYS; at += arrays[i++].bytes) to[i] = memcpy(at, arrays[i].from, arrays[i].bytes);
+    kept->factors = to[0];
+    kept->members = to[1];
+    kept->axes = to[2];
+    kept->partials = to[3];
+    kept->kinds = to[4];
+    return kept;
 }
 
 const dti_layout *dti_layout_intern(dt_mesh *mesh, const dti_form *form)
@@ -109,20 +166,19 @@ const dti_layout *dti_layout_intern(dt_mesh *mesh, const dti_form *form)
     if (!state) return NULL;
     dti_form flat = flatten(form);
     dti_form_normalize(&flat, mesh);
-    dti_layout key, *found;
-    memset(&key, 0, sizeof key);
-    key.dtype = (dt_dtype)form->dtype;
-    set_members(&key, mesh);
-    set_factors(&key, mesh, &flat);
-    set_partials(&key, mesh, &flat);
-    key.hash = dti_hash(&key, sizeof key, 0);
-    for (size_t at = dti_table_first(&state->layouts, key.hash);
-         (found = dti_table_value(&state->layouts, key.hash, &at)) != NULL;)
-        if (layout_equal(found, &key)) return found;
-    found = dti_context_take(mesh->ctx, sizeof *found);
-    if (!found) return NULL;
-    *found = key;
-    if (dti_table_add(&state->layouts, key.hash, found)) return found;
+    draft d; /* large: of its arrays what is read is set */
+    d.layout = (dti_layout){ .dtype = (dt_dtype)form->dtype, .factors = d.factors, .members = d.members,
+                             .axes = d.axes, .partials = d.partials, .kinds = d.kinds };
+    set_members(&d, mesh);
+    set_factors(&d, mesh, &flat);
+    set_partials(&d, mesh, &flat);
+    uint64_t hash = d.layout.hash = hash_of(&d.layout);
+    dti_layout *found;
+    for (size_t at = dti_table_first(&state->layouts, hash);
+         (found = dti_table_value(&state->layouts, hash, &at)) != NULL;)
+        if (layout_equal(found, &d.layout)) return found;
+    found = keep(mesh->ctx, &d.layout);
+    if (!found || dti_table_add(&state->layouts, hash, found)) return found;
     dti_fail(mesh->ctx, DT_ERR_MEMORY, "no memory for a table of layouts");
     return NULL;
 }

@@ -25,9 +25,8 @@ static inline bool dti_partial_mixes(dti_partial a, dti_partial b)
 }
 
 typedef struct dti_layout_factor {
-    int64_t size;
+    int64_t size, pieces;          /* pieces: product of the axes' sizes                                           */
     int axis_first, axis_count;    /* in axes, outermost cut first                                                 */
-    int pieces;                    /* product of the axes' sizes                                                   */
 } dti_layout_factor;
 
 typedef struct dti_layout {
@@ -36,11 +35,11 @@ typedef struct dti_layout {
     int base;                      /* world rank at coordinates 0                                                  */
     int ranks;                     /* how many ranks there are: the product of the members' sizes                  */
     int member_count, factor_count, axis_count, partial_count;
-    dti_axis members[DTI_MAX_AXES]; /* all ranks, largest stride first, touching ones merged                       */
-    dti_layout_factor factors[DT_MAX_FACTORS];
-    dti_axis axes[DTI_MAX_AXES];
-    dti_axis partials[DTI_MAX_AXES]; /* largest stride first                                                       */
-    dti_partial kinds[DTI_MAX_AXES];
+    const dti_layout_factor *factors;
+    const dti_axis *members;       /* all ranks, largest stride first, touching ones merged                        */
+    const dti_axis *axes;
+    const dti_axis *partials;      /* largest stride first                                                         */
+    const dti_partial *kinds;      /* by partial                                                                   */
 } dti_layout;
 
 /* Is a world rank among the layout's? */

@@ -159,19 +159,27 @@ static bool sums_overflow(const dti_search *s)
     return small && s->plan->divide != 1;
 }
 
+/* Every rank sums for itself all that it is to hold. */
+static void offer_direct_sum(dti_search *s)
+{
+    dti_route direct;
+    dti_search_direct_sum(s, &direct);
+    dti_search_offer(s, &direct);
+}
+
+/* By one link class, to a dtype that is no wider, all of these move as many bytes together: the first that shares them
+ * evenly will do. */
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, &s->from->holding, &s->to->holding);
+    bool alike = conflicts && !levels && !widens(s);
     if (conflicts) offer_sum_at_target(s);
-    if (conflicts && !levels && dti_search_done(s)) return;
+    if (alike && dti_search_done(s)) return;
+    if (conflicts && !levels) offer_balanced(s, conflicts);
+    if (alike && dti_search_done(s)) return;
     offer_sums(s, false);
-    if (widens(s)) {
-        dti_route direct;
-        dti_search_direct_sum(s, &direct);
-        dti_search_offer(s, &direct);
-    }
+    if (widens(s)) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
-    else if (conflicts && !dti_search_done(s)) offer_balanced(s, conflicts);
 }

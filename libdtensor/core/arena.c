@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 16 << 10, ALIGNMENT = _Alignof(max_align_t) };
+enum { CHUNK_BYTES = 4 << 10, ALIGNMENT = _Alignof(max_align_t) };
 
 struct dti_arena_chunk {
     struct dti_arena_chunk *next;

@@ -761,11 +761,11 @@ static void other_text(dt_spec *spec) { spec->text = "f32[16]@tp:S(0)"; }
 
 static void mix_kinds(dt_spec *spec)
 {
+    static const dti_partial kinds[] = { DTI_SUM, DTI_MAX };
     static dti_layout mixed;
     mixed = *spec->layout;
     mixed.partial_count = 2;
-    mixed.kinds[0] = DTI_SUM;
-    mixed.kinds[1] = DTI_MAX;
+    mixed.kinds = kinds;
     spec->layout = &mixed;
 }
 
