@@ -131,11 +131,12 @@ static int target_part(const dti_search *s, int *pieces)
     return part;
 }
 
-static void offer_balanced(dti_search *s, uint32_t conflicts)
+/* false: this is no case for it. */
+static bool offer_balanced(dti_search *s, uint32_t conflicts)
 {
     dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
     int n = dti_bits(conflicts), pieces, part = target_part(s, &pieces);
-    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || dti_holding_shares(&s->to->holding)) return;
+    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || dti_holding_shares(&s->to->holding)) return false;
     add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, &sums, &copies);
     for (int i = 0; i < n; i++) {
         if (part > 0) add_region(s, &(dti_region){ conflicts, i, 0, part, pieces }, true, &sums, &copies);
@@ -143,6 +144,7 @@ static void offer_balanced(dti_search *s, uint32_t conflicts)
     }
     for (int i = 0; i < copies.step_count; i++) sums.steps[sums.step_count++] = copies.steps[i];
     dti_search_offer(s, &sums);
+    return true;
 }
 
 /* Then contributions may be cheaper than copies of their sum. */
@@ -167,8 +169,17 @@ static void offer_direct_sum(dti_search *s)
     dti_search_offer(s, &direct);
 }
 
+/* Does whatever ranks share out have a whole number of parts? */
+static bool is_even(const dti_search *s)
+{
+    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
+    for (int b = 0; b < s->frame.block_count; b++)
+        if (s->frame.blocks[b] % ranks) return false;
+    return true;
+}
+
 /* By one link class, to a dtype that is no wider, all of these move as many bytes together: the first that shares them
- * evenly will do. */
+ * evenly will do. Where all parts are even no rank sums at the source what balanced sums would not spare it. */
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
@@ -177,8 +188,8 @@ void dti_search_sums(dti_search *s)
     bool alike = conflicts && !levels && !widens(s);
     if (conflicts) offer_sum_at_target(s);
     if (alike && dti_search_done(s)) return;
-    if (conflicts && !levels) offer_balanced(s, conflicts);
-    if (alike && dti_search_done(s)) return;
+    bool balanced = conflicts && !levels && offer_balanced(s, conflicts);
+    if (alike && ((balanced && is_even(s)) || dti_search_done(s))) return;
     offer_sums(s, false);
     if (widens(s)) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
