@@ -212,19 +212,22 @@ bool dti_scan_placements(dti_scan *scan, const dt_mesh *mesh, const dti_form *ba
 static void put_size(dti_pen *pen, const dti_form *form, int dim)
 {
     int first = form->factor_first[dim], last = form->factor_first[dim + 1];
-    dti_put(pen, "%s", last - first > 1 ? "(" : "");
-    for (int f = first; f < last; f++) dti_put(pen, "%s%lld", f > first ? " " : "", (long long)form->size[f]);
-    dti_put(pen, "%s", last - first > 1 ? ")" : "");
+    if (last - first > 1) dti_put_word(pen, "(");
+    for (int f = first; f < last; f++) {
+        if (f > first) dti_put_word(pen, " ");
+        dti_put_number(pen, form->size[f]);
+    }
+    if (last - first > 1) dti_put_word(pen, ")");
 }
 
 void dti_put_sizes(dti_pen *pen, const dti_form *form)
 {
-    dti_put(pen, "[");
+    dti_put_word(pen, "[");
     for (int d = 0; d < form->dim_count; d++) {
-        dti_put(pen, "%s", d ? "," : "");
+        if (d) dti_put_word(pen, ",");
         put_size(pen, form, d);
     }
-    dti_put(pen, "]");
+    dti_put_word(pen, "]");
 }
 
 static int dim_of_factor(const dti_form *form, int factor)
@@ -238,9 +241,12 @@ static void put_split(dti_pen *pen, const dti_form *form, const dt_mesh *mesh, i
 {
     int dim = dim_of_factor(form, factor), first = form->factor_first[dim];
     for (int i = form->split_first[factor]; i < form->split_first[factor + 1]; i++) {
-        dti_put(pen, "%s%s:S(%d", *comma, mesh->dims[form->split[i]].name, dim);
+        dti_put_word(pen, *comma);
+        dti_put_word(pen, mesh->dims[form->split[i]].name);
+        dti_put_word(pen, ":S(");
+        dti_put_number(pen, dim);
         if (form->factor_first[dim + 1] - first > 1) dti_put(pen, ".%d", factor - first);
-        dti_put(pen, ")");
+        dti_put_word(pen, ")");
         *comma = ",";
     }
 }
@@ -265,10 +271,10 @@ static void put_placements(dti_pen *pen, const dti_form *form, const dt_mesh *me
 /* Returns where the placements begin: the end of the text where there are none. */
 static size_t put_form(dti_pen *pen, const dti_form *form, const dt_mesh *mesh)
 {
-    dti_put(pen, "%s", dt_dtype_text((dt_dtype)form->dtype));
+    dti_put_word(pen, dt_dtype_text((dt_dtype)form->dtype));
     dti_put_sizes(pen, form);
     size_t end = pen->at;
-    dti_put(pen, "@");
+    dti_put_word(pen, "@");
     size_t placements = pen->at;
     put_placements(pen, form, mesh);
     if (pen->at > placements) return placements;

@@ -590,13 +590,18 @@ static void count_call(const counted *call, bool first, int64_t bytes)
     }
 }
 
-static int64_t bytes_of(const dt_plan *plan, const dti_frame *frame, const dti_shown *behind)
+/* What this rank receives in each call, once for all times. */
+static void count_received(const dt_plan *plan)
 {
-    int64_t bytes = 0;
-    for (int s = behind->first; s < behind->first + behind->count; s++)
-        bytes += plan->program ? plan->program->actions[s].received
-                               : dti_step_received(frame, &plan->steps[s], NULL, plan->target->mesh->ctx->rank);
-    return bytes;
+    dti_frame frame;
+    if (!plan->program) dti_plan_frame(plan, &frame);
+    for (int i = 0; i < plan->shown_count; i++) {
+        dti_shown *behind = &plan->behind[i];
+        behind->received = 0;
+        for (int s = behind->first; s < behind->first + behind->count; s++)
+            behind->received += plan->program ? plan->program->actions[s].received
+                : dti_step_received(&frame, &plan->steps[s], NULL, plan->target->mesh->ctx->rank);
+    }
 }
 
 /* Of a mesh and all that it is a view of. */
@@ -613,13 +618,12 @@ static void count_on_all(counted call, int64_t bytes, counted *before, int *n)
 
 static void count_plan(const dt_plan *plan, counted *before, int *n)
 {
-    dti_frame frame;
-    dti_plan_frame(plan, &frame);
+    if (plan->shown_count && plan->behind[0].received < 0) count_received(plan);
     for (int i = 0; i < plan->shown_count; i++) {
         const dti_shown *behind = &plan->behind[i];
         counted call = { behind->mesh, behind->dims, reach_of(behind->mesh, behind->dims), plan->shown[i].kind,
                          plan->steps[behind->first].stage };
-        if (call.kind != DT_COMM_LOCAL) count_on_all(call, bytes_of(plan, &frame, behind), before, n);
+        if (call.kind != DT_COMM_LOCAL) count_on_all(call, behind->received, before, n);
     }
 }
 

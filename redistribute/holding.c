@@ -319,23 +319,32 @@ static bool find_pieces(const chain *c, const dti_carve *carve, bool apart, cut 
     return true;
 }
 
-/* What is left of [lo, hi), the last cut first. */
+/* A piece of what is left. */
+static dti_interval piece_of_cut(const cut *of, int i, int64_t lo, int64_t hi)
+{
+    dti_interval part = of->at[i];
+    if (of->pieces) {
+        part.lo = lo + dti_cut(hi - lo, of->pieces, of->at[i].lo);
+        part.hi = lo + dti_cut(hi - lo, of->pieces, of->at[i].hi);
+    }
+    if (part.lo < lo) part.lo = lo;
+    if (part.hi > hi) part.hi = hi;
+    return part;
+}
+
+/* What is left of [lo, hi), the last cut first; mostly cuts leave one piece. */
 static void cut_interval(const cut *cuts, int n, int64_t lo, int64_t hi, dti_set *out)
 {
-    if (n == 0) {
-        dti_set_append(out, lo, hi);
-        return;
+    for (; n && lo < hi && cuts[n - 1].n == 1; n--) {
+        dti_interval part = piece_of_cut(&cuts[n - 1], 0, lo, hi);
+        lo = part.lo;
+        hi = part.hi;
     }
-    const cut *of = &cuts[n - 1];
-    for (int i = 0; i < of->n; i++) {
-        dti_interval part = of->at[i];
-        if (of->pieces) {
-            part.lo = lo + dti_cut(hi - lo, of->pieces, of->at[i].lo);
-            part.hi = lo + dti_cut(hi - lo, of->pieces, of->at[i].hi);
-        }
-        if (part.lo < lo) part.lo = lo;
-        if (part.hi > hi) part.hi = hi;
-        if (part.lo < part.hi) cut_interval(cuts, n - 1, part.lo, part.hi, out);
+    if (lo >= hi) return;
+    if (n == 0) dti_set_append(out, lo, hi);
+    for (int i = 0; n && i < cuts[n - 1].n; i++) {
+        dti_interval part = piece_of_cut(&cuts[n - 1], i, lo, hi);
+        cut_interval(cuts, n - 1, part.lo, part.hi, out);
     }
 }
 

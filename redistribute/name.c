@@ -123,7 +123,7 @@ static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *ste
 /* The mesh whose dims count a step's calls, and which of them do: between meshes all of the source's. */
 static void set_behind(const dt_plan *plan, int first, int n, dti_shown *behind)
 {
-    *behind = (dti_shown){ first, n, plan->source->mesh, 0 };
+    *behind = (dti_shown){ first, n, plan->source->mesh, 0, -1 };
     if (in_target(plan, &plan->steps[first])) behind->mesh = plan->target->mesh;
     for (int d = 0; d < behind->mesh->dim_count; d++)
         for (int i = first; i < first + n; i++)

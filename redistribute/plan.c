@@ -25,7 +25,7 @@ static void state_fini(void *state)
 static plan_state *state_get(dt_context *ctx)
 {
     plan_state *state = dti_context_layer(ctx, DTI_LAYER_PLAN, sizeof *state, state_fini);
-    if (state && !state->search) state->search = malloc(dti_search_bytes());
+    if (state && !state->search) state->search = dti_search_new();
     if (state && !state->search) dti_fail(ctx, DT_ERR_MEMORY, "no memory to search for plans");
     return state && state->search ? state : NULL;
 }
@@ -128,7 +128,10 @@ bool dti_plan_keep(dt_context *ctx, uint64_t hash, dt_plan *plan)
 
 void dti_plan_frame(const dt_plan *plan, dti_frame *frame)
 {
-    if (plan->mapped) dti_frame_dims(frame, plan->target);
+    const plan_state *state = plan->target->mesh->ctx->layers[DTI_LAYER_PLAN].state;
+    const dti_frame *known = state && state->search ? dti_search_frame(state->search, plan) : NULL;
+    if (known) *frame = *known;
+    else if (plan->mapped) dti_frame_dims(frame, plan->target);
     else dti_frame_init(frame, plan->source->layout, plan->target->layout, plan->topology);
 }
 

@@ -178,7 +178,10 @@ bool dti_ranks_next(dti_ranks *ranks);
 
 /* What a search works in: large, so made once per context. */
 typedef struct dti_search dti_search;
-size_t dti_search_bytes(void);
+/* NULL: memory ran out; freed by free. */
+dti_search *dti_search_new(void);
+/* The frame of the plan that was searched for last; NULL: that was another. */
+const dti_frame *dti_search_frame(const dti_search *search, const dt_plan *plan);
 /* The best chain of steps for a goal, in arena memory. false and the error on failure. */
 bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *search);
 /* Lower bounds on the bytes that all ranks, and the busiest, receive; moves: what the plan moves. */
@@ -193,7 +196,12 @@ bool dti_plan_all_reduces(const dt_plan *plan);
  * the error when memory ran out. */
 bool dti_plan_name(dt_plan *plan);
 bool dti_plan_show(dt_plan *plan);
-typedef struct dti_shown { int first, count; dt_mesh *mesh; uint32_t dims; } dti_shown;
+typedef struct dti_shown {
+    int first, count;
+    dt_mesh *mesh;
+    uint32_t dims;
+    int64_t received;              /* by this rank; -1: not counted yet                                            */
+} dti_shown;
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
 /* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */

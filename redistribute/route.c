@@ -4,6 +4,7 @@
  * which is the best. */
 #include "redistribute/search.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/number.h"
@@ -333,4 +334,14 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     return keep_best(s);
 }
 
-size_t dti_search_bytes(void) { return sizeof(dti_search); }
+dti_search *dti_search_new(void)
+{
+    dti_search *search = malloc(sizeof *search);
+    if (search) search->plan = NULL;
+    return search;
+}
+
+const dti_frame *dti_search_frame(const dti_search *search, const dt_plan *plan)
+{
+    return search->plan == plan ? &search->frame : NULL;
+}

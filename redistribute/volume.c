@@ -76,6 +76,7 @@ typedef struct memo_side {         /* one holding's sets along one block        
 struct dti_memo {                  /* of one piece with its arrays                                                 */
     const dti_frame *frame;
     dti_step step;
+    dti_memo *before;              /* of a step that leads to `from`: its sets are these; NULL: own ones           */
     int set_count;
     dti_set *sets;
     int64_t *counts;               /* -1: not made yet                                                             */
@@ -105,10 +106,10 @@ static void find_axes(const dti_holding *holding, int block, memo_side *side)
 }
 
 /* false: there are too many sets to keep. */
-static bool find_sides(const dti_frame *frame, const dti_step *step, memo_side *sides, int *sets)
+static bool find_sides(const dti_frame *frame, const dti_step *step, int n, memo_side *sides, int *sets)
 {
     *sets = 0;
-    for (int i = 0; i < 2 * frame->block_count; i++) {
+    for (int i = 0; i < n; i++) {
         bool to = i < frame->block_count;
         find_axes(to ? step->to : step->from, to ? i : i - frame->block_count, &sides[i]);
         sides[i].first = *sets;
@@ -118,16 +119,17 @@ static bool find_sides(const dti_frame *frame, const dti_step *step, memo_side *
     return true;
 }
 
-static dti_memo *memo_new(const dti_frame *frame, const dti_step *step)
+static dti_memo *memo_new(const dti_frame *frame, const dti_step *step, dti_memo *before)
 {
     memo_side sides[2 * DTI_MAX_BLOCKS];
-    int count;
-    if (!find_sides(frame, step, sides, &count)) return NULL;
-    size_t own = sizeof(dti_memo) + 2 * (size_t)frame->block_count * sizeof *sides;
+    int n = before ? frame->block_count : 2 * frame->block_count, count;
+    if (!find_sides(frame, step, n, sides, &count)) return NULL;
+    size_t own = sizeof(dti_memo) + (size_t)n * sizeof *sides;
     dti_memo *memo = malloc(own + (size_t)count * (sizeof *memo->sets + sizeof *memo->counts));
     if (!memo) return NULL;
     memo->frame = frame;
     memo->step = *step;
+    memo->before = before;
     memo->set_count = count;
     memo->sets = (dti_set *)(void *)((char *)memo + own);
     memo->counts = (int64_t *)(void *)(memo->sets + count);
@@ -143,11 +145,20 @@ static void memo_free(dti_memo *memo)
     free(memo);
 }
 
+/* The memo of one of the steps before that leads to where a step begins. */
+static dti_memo *memo_before(dti_memo *const *memos, int n, const dti_step *step)
+{
+    for (int i = 0; i < n && !step->maps; i++)
+        if (memos[i] && memos[i]->step.to == step->from && !memos[i]->step.maps) return memos[i];
+    return NULL;
+}
+
 dti_memo **dti_memos_new(const dti_frame *frame, const dti_step *steps, int n, int ranks)
 {
     if (ranks < FEW_RANKS) return NULL;
     dti_memo **memos = malloc(((size_t)n + 1) * sizeof *memos);
-    for (int i = 0; memos && i < n; i++) memos[i] = memo_new(frame, &steps[i]);
+    for (int i = 0; memos && i < n; i++) 
+        memos[i] = memo_new(frame, &steps[i], memo_before(memos, i, &steps[i]));
     return memos;
 }
 
@@ -159,6 +170,7 @@ void dti_memos_free(dti_memo **memos, int n)
 
 static const dti_set *side_set(dti_memo *memo, bool to, int block, int rank, int64_t *count)
 {
+    if (!to && memo->before) return side_set(memo->before, true, block, rank, count);
     const memo_side *side = &memo->sides[to ? block : memo->frame->block_count + block];
     const dti_holding *holding = to ? memo->step.to : memo->step.from;
     int i = side->first + dti_axes_coord(side->axes, side->axis_count, rank - holding->base);

@@ -19,10 +19,12 @@ static void put_text(dti_pen *pen, const char *text, size_t n)
     pen->at += n;
 }
 
-static void put_number(dti_pen *pen, long long number)
+void dti_put_word(dti_pen *pen, const char *word) { put_text(pen, word, strlen(word)); }
+
+void dti_put_number(dti_pen *pen, int64_t number)
 {
     char digits[24], *at = digits + sizeof digits;
-    unsigned long long rest = number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
     do *--at = (char)('0' + rest % 10);
     while (rest /= 10);
     if (number < 0) *--at = '-';
@@ -32,17 +34,13 @@ static void put_number(dti_pen *pen, long long number)
 /* The directive that begins here, and *format behind it. false: one that is not written here. */
 static bool put_directive(dti_pen *pen, const char **format, va_list *args)
 {
-    const char *text;
     switch ((*format)[1]) {
-    case 's':
-        text = va_arg(*args, const char *);
-        put_text(pen, text, strlen(text));
-        break;
+    case 's': dti_put_word(pen, va_arg(*args, const char *)); break;
     case 'c': put_text(pen, (const char[]){ (char)va_arg(*args, int) }, 1); break;
-    case 'd': put_number(pen, va_arg(*args, int)); break;
+    case 'd': dti_put_number(pen, va_arg(*args, int)); break;
     case 'l':
         if ((*format)[2] != 'l' || (*format)[3] != 'd') return false;
-        put_number(pen, va_arg(*args, long long));
+        dti_put_number(pen, va_arg(*args, long long));
         *format += 2;
         break;
     default: return false;
@@ -64,7 +62,8 @@ void dti_put(dti_pen *pen, const char *format, ...)
     va_list args;
     va_start(args, format);
     do {
-        size_t plain = strcspn(format, "%");
+        size_t plain = 0; /* mostly a few characters */
+        while (format[plain] && format[plain] != '%') plain++;
         put_text(pen, format, plain);
         format += plain;
     } while (*format && put_directive(pen, &format, &args));

@@ -6,12 +6,16 @@
 #define DTI_PEN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <dtensor/api.h>
 
 typedef struct dti_pen { char *text; size_t room, at; } dti_pen; /* at: characters so far, written or not          */
 
 void dti_put(dti_pen *pen, const char *format, ...) DT_PRINTF(2, 3);
+/* The same for one word, one number: where many small ones are put. */
+void dti_put_word(dti_pen *pen, const char *word);
+void dti_put_number(dti_pen *pen, int64_t number);
 
 /* Rows of cells ended by tabs and new lines, as columns: 'l' or 'r' per column says where its cells stand. */
 void dti_put_columns(dti_pen *pen, const char *cells, const char *columns);
