@@ -39,21 +39,27 @@ void dti_room_copy(dti_room *to, const dti_holding *from)
     copy_arrays(&to->holding, from);
 }
 
-const dti_holding *dti_room_freeze(const dti_room *room, dti_arena *arena)
+size_t dti_holding_bytes(const dti_holding *holding)
 {
-    const dti_holding *from = &room->holding;
-    size_t carves = (size_t)from->carve_count * sizeof *from->carves;
-    size_t digits = (size_t)from->digit_count * sizeof *from->digits;
-    size_t zeros = (size_t)from->zero_count * sizeof *from->zeros;
-    char *bytes = dti_arena_take(arena, sizeof *from + carves + digits + zeros);
-    if (!bytes) return NULL;
-    dti_holding *frozen = (dti_holding *)(void *)bytes;
-    *frozen = *from;
-    frozen->carves = (dti_carve *)(void *)(bytes + sizeof *from);
-    frozen->digits = (dti_digit *)(void *)(bytes + sizeof *from + carves);
-    frozen->zeros = (dti_axis *)(void *)(bytes + sizeof *from + carves + digits);
-    copy_arrays(frozen, from);
-    return frozen;
+    return sizeof *holding + (size_t)holding->carve_count * sizeof *holding->carves
+        + (size_t)holding->digit_count * sizeof *holding->digits + (size_t)holding->zero_count * sizeof *holding->zeros;
+}
+
+const dti_holding *dti_holding_place(const dti_holding *holding, void *bytes)
+{
+    dti_holding *placed = bytes;
+    *placed = *holding;
+    placed->carves = (dti_carve *)(void *)(placed + 1);
+    placed->digits = (dti_digit *)(void *)(placed->carves + holding->carve_count);
+    placed->zeros = (dti_axis *)(void *)(placed->digits + holding->digit_count);
+    copy_arrays(placed, holding);
+    return placed;
+}
+
+const dti_holding *dti_holding_freeze(const dti_holding *holding, dti_arena *arena)
+{
+    void *bytes = dti_arena_take(arena, dti_holding_bytes(holding));
+    return bytes ? dti_holding_place(holding, bytes) : NULL;
 }
 
 /* A new carve behind the others of its block; NULL where the room is full. */

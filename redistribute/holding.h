@@ -62,8 +62,11 @@ void dti_room_carve_all(dti_room *room, const dti_holding *by);
 void dti_room_part(dti_room *room, int block, int lo, int hi, int pieces);
 /* Set the mode of the digits on one axis, whatever they cut; open ones stay open. */
 void dti_room_set(dti_room *room, dti_axis axis, dti_digit_mode mode);
-/* The built holding as a value of its own in an arena; NULL: memory ran out. */
-const dti_holding *dti_room_freeze(const dti_room *room, dti_arena *arena);
+/* Bytes of a holding with its arrays as one piece; a copy that is one. */
+size_t dti_holding_bytes(const dti_holding *holding);
+const dti_holding *dti_holding_place(const dti_holding *holding, void *bytes);
+/* One in an arena; NULL: memory ran out. */
+const dti_holding *dti_holding_freeze(const dti_holding *holding, dti_arena *arena);
 
 /* Does this rank hold anything at all, as far as members and zeros say? */
 bool dti_holding_has(const dti_holding *holding, int rank);

@@ -111,7 +111,7 @@ static bool make_part(dt_context *ctx, const dt_spec *target, const dti_part *pa
     cut_dims(part->source, &room);
     dti_map *maps = dti_context_take(ctx, DT_MAX_DIMS * sizeof *maps);
     dt_dtype dtype = (dt_dtype)target->form.dtype;
-    *step = (dti_step){ .from = dti_room_freeze(&room, &ctx->arena), .to = to, .maps = maps, .summed_ranks = 1,
+    *step = (dti_step){ .from = dti_holding_freeze(&room.holding, &ctx->arena), .to = to, .maps = maps, .summed_ranks = 1,
                         .travels = dtype, .gives = dtype, .own = true };
     if (!maps || !step->from) return false;
     memcpy(maps, part->maps, DT_MAX_DIMS * sizeof *maps);
@@ -128,7 +128,7 @@ static dt_plan *new_plan(dt_context *ctx, const dt_spec *target, const dti_part 
     const dt_spec **sources = dti_context_take(ctx, ((size_t)n + 1) * sizeof *sources);
     dti_room room;
     cut_dims(target, &room);
-    const dti_holding *to = dti_room_freeze(&room, &ctx->arena);
+    const dti_holding *to = dti_holding_freeze(&room.holding, &ctx->arena);
     if (!plan || !steps || !sources || !to) return NULL;
     *plan = (dt_plan){ .source = n ? parts->source : target, .target = target, .mapped = true, .from = to, .to = to,
                        .sources = sources,

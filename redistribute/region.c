@@ -24,14 +24,13 @@ static int largest_block(const dti_search *s, const dti_holding *holding)
     return best;
 }
 
-dti_room *dti_region_view(dti_search *s, const dti_region *r, const dti_room *end, const dti_room *other,
-                          uint32_t also_closed)
+void dti_region_view(const dti_search *s, const dti_region *r, const dti_holding *end, const dti_holding *other,
+                     uint32_t also_closed, dti_room *view)
 {
-    dti_room *view = dti_search_room(s), modes;
-    dti_room_copy(view, &end->holding);
-    dti_room_copy(&modes, &other->holding);
+    dti_room modes;
+    dti_room_copy(view, end);
+    dti_room_copy(&modes, other);
     set_region(s, r, also_closed, &modes);
     dti_room_carve_all(view, &modes.holding);
     if (r->hi - r->lo < r->pieces) dti_room_part(view, largest_block(s, &view->holding), r->lo, r->hi, r->pieces);
-    return view;
 }

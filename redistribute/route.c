@@ -139,54 +139,58 @@ static void set_scale(dti_search *s)
 
 /* What ranks must hold in the end: the target's cuts, and where S becomes P the source's: a rank keeps what it had and
  * has the identity elsewhere. */
-static void build_target(dti_search *s)
+static void build_target(const dti_search *s, dti_room *to)
 {
-    s->to = dti_search_room(s);
-    dti_room_init(s->to, s->plan->target->layout);
-    dti_frame_cut(&s->side, s->plan->target->layout, ~UINT32_C(0), s->to);
+    dti_room_init(to, s->plan->target->layout);
+    dti_frame_cut(&s->side, s->plan->target->layout, ~UINT32_C(0), to);
     uint32_t stays = 0;
     for (int i = 0; i < s->frame.atom_count && s->frame.regular; i++)
         if (s->frame.atoms[i].source_cuts && s->frame.atoms[i].target) stays |= dti_bit(i);
-    if (stays) dti_frame_cut(&s->frame, s->plan->source->layout, stays, s->to);
+    if (stays) dti_frame_cut(&s->frame, s->plan->source->layout, stays, to);
     for (int i = 0; i < s->side.atom_count && !s->frame.regular; i++)
-        if (keeps_first(s->side.atoms[i].target)) s->to->zeros[s->to->holding.zero_count++] = s->side.atoms[i].axis;
+        if (keeps_first(s->side.atoms[i].target)) to->zeros[to->holding.zero_count++] = s->side.atoms[i].axis;
 }
 
 /* R becomes P(sum): the first rank keeps the value, where nothing moves; else each keeps a share, so that all
  * receive. */
-static void slice_target(dti_search *s, bool first)
+static void slice_target(const dti_search *s, bool first, dti_room *to)
 {
     for (int i = 0; i < s->frame.atom_count && first; i++)
-        if (s->sliced & dti_bit(i)) s->to->zeros[s->to->holding.zero_count++] = s->frame.atoms[i].axis;
+        if (s->sliced & dti_bit(i)) to->zeros[to->holding.zero_count++] = s->frame.atoms[i].axis;
     if (first) return;
     dti_room pieces;               /* shared out piece by piece of the source, so that shares lie within pieces    */
-    dti_room_copy(&pieces, &s->from->holding);
+    dti_room_copy(&pieces, s->from);
     dti_frame_open(&s->frame, dti_frame_all(&s->frame), &pieces);
-    dti_room_carve_all(s->to, &pieces.holding);
-    s->to->holding.zero_count = 0;
-    dti_frame_share(&s->frame, s->sliced, s->to);
+    dti_room_carve_all(to, &pieces.holding);
+    to->holding.zero_count = 0;
+    dti_frame_share(&s->frame, s->sliced, to);
 }
 
 static void build_source(dti_search *s)
 {
-    s->from = dti_search_room(s);
-    dti_room_init(s->from, s->plan->source->layout);
-    dti_frame_cut(&s->frame, s->plan->source->layout, ~UINT32_C(0), s->from);
+    dti_room from;
+    dti_room_init(&from, s->plan->source->layout);
+    dti_frame_cut(&s->frame, s->plan->source->layout, ~UINT32_C(0), &from);
+    s->from = dti_search_keep(s, &from);
 }
 
 static void build_end(dti_search *s)
 {
-    build_target(s);
-    if (!s->frame.regular || !s->sliced) return;
-    slice_target(s, !s->summed);
-    if (s->summed) return;
+    dti_room to;
+    bool slices = s->frame.regular && s->sliced;
+    build_target(s, &to);
+    if (slices) slice_target(s, !s->summed, &to);
+    s->to = dti_search_keep(s, &to);
+    if (!slices || s->summed) return;
     dti_step local = dti_search_step(s, &s->frame, s->from, s->to, true, 0);
-    if (dti_step_moves(&s->frame, &local)) slice_target(s, false);
+    if (!dti_step_moves(&s->frame, &local)) return;
+    slice_target(s, false, &to);
+    s->to = dti_search_keep(s, &to);
 }
 
 static int64_t largest_part(const dti_search *s)
 {
-    dti_step step = { .from = &s->from->holding, .to = &s->to->holding };
+    dti_step step = { .from = s->from, .to = s->to };
     int64_t most = 0;
     for (dti_ranks r = dti_ranks_alike(&s->frame, &step, 1, NULL); dti_ranks_next(&r);) {
         int64_t held = dti_step_held(&s->frame, &step, NULL, r.rank);
@@ -196,9 +200,9 @@ static int64_t largest_part(const dti_search *s)
 }
 
 /* Bytes of the mean part of a holding. */
-static int64_t mean_part(const dti_search *s, const dti_room *room)
+static int64_t mean_part(const dti_search *s, const dti_holding *holding)
 {
-    int64_t parts = dti_frame_size(&s->frame, dti_frame_closed(&s->frame, &room->holding));
+    int64_t parts = dti_frame_size(&s->frame, dti_frame_closed(&s->frame, holding));
     return s->frame.elements / parts * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
 }
 
@@ -244,11 +248,6 @@ static void init_frames(dti_search *s)
 
 /* ---- the chosen route as a value --------------------------------------------------------------------------------- */
 
-static const dti_holding *freeze(dti_search *s, const dti_holding *holding)
-{
-    return dti_room_freeze((const dti_room *)(const void *)holding, &s->ctx->arena);
-}
-
 /* Steps name holdings of the search; each becomes one value, however many steps name it. */
 static const dti_holding *frozen(dti_search *s, const dti_step *before, const dti_step *steps, int n,
                                  const dti_holding *holding)
@@ -257,21 +256,14 @@ static const dti_holding *frozen(dti_search *s, const dti_step *before, const dt
         if (before[i].from == holding) return steps[i].from;
         if (before[i].to == holding) return steps[i].to;
     }
-    return freeze(s, holding);
-}
-
-static bool any_full(const dti_search *s)
-{
-    bool full = s->room_count == DTI_MAX_ROOMS;
-    for (int i = 0; i < s->room_count; i++) full |= s->rooms[i].full;
-    return full;
+    return dti_holding_freeze(holding, &s->ctx->arena);
 }
 
 static bool keep_best(dti_search *s)
 {
     dt_plan *plan = s->plan;
     int n = s->best.step_count;
-    if (any_full(s))
+    if (s->full)
         return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", plan->source->text,
                         plan->target->text), false;
     dti_step *steps = dti_context_take(s->ctx, ((size_t)n + 1) * sizeof *steps);
@@ -289,8 +281,8 @@ static bool keep_best(dti_search *s)
     plan->measured = s->counted && dti_plan_stage_room(plan);
     plan->moves = s->best_moves;
     if (plan->measured && plan->stages) memcpy(plan->stages, s->best_stages, (size_t)n * sizeof *plan->stages);
-    plan->from = kept ? frozen(s, s->best.steps, steps, n, &s->from->holding) : NULL;
-    plan->to = kept ? frozen(s, s->best.steps, steps, n, &s->to->holding) : NULL;
+    plan->from = kept ? frozen(s, s->best.steps, steps, n, s->from) : NULL;
+    plan->to = kept ? frozen(s, s->best.steps, steps, n, s->to) : NULL;
     return plan->from && plan->to ? true : (dti_fail(s->ctx, DT_ERR_MEMORY, "no memory for a plan"), false);
 }
 
@@ -306,7 +298,7 @@ static bool nothing_to_do(const dti_search *s)
 {
     return !s->summed && s->plan->multiply == 1 && s->plan->divide == 1 && s->frame.regular && !splits_to_partial(s)
         && s->plan->source->layout->dtype == s->plan->target->layout->dtype
-        && dti_holding_equal(&s->from->holding, &s->to->holding);
+        && dti_holding_equal(s->from, s->to);
 }
 
 static void search_all(dti_search *s)
@@ -320,7 +312,8 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
 {
     s->ctx = ctx;
     s->plan = plan;
-    s->room_count = 0;
+    s->full = false;
+    s->used = 0;
     s->summed = s->kept = s->sliced = 0;
     s->found = s->counted = false;
     s->best.step_count = 0;

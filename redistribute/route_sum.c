@@ -10,43 +10,43 @@
 enum { MAX_CONFLICTS = 3, MAX_PIECES = 64 };
 
 /* Atoms that may share out the summing: they cut neither the holding nor the target. */
-static uint32_t free_atoms(const dti_search *s, const dti_room *from)
+static uint32_t free_atoms(const dti_search *s, const dti_holding *from)
 {
     return dti_frame_all(&s->frame)
-        & ~(dti_frame_closed(&s->frame, &from->holding) | dti_frame_closed(&s->frame, &s->to->holding) | s->kept);
+        & ~(dti_frame_closed(&s->frame, from) | dti_frame_closed(&s->frame, s->to) | s->kept);
 }
 
 /* Where elements are summed, as far as they are not summed along other atoms later: by a rank that holds a
  * contribution. Some atoms share out what they may. */
-static dti_room *sum_at_source(dti_search *s, const dti_room *from, uint32_t later, uint32_t sharing)
+static const dti_holding *sum_at_source(dti_search *s, const dti_holding *from, uint32_t later, uint32_t sharing)
 {
-    dti_room *room = dti_search_room(s), target;
-    dti_room_copy(room, &from->holding);
-    dti_room_copy(&target, &s->to->holding);
-    dti_frame_open(&s->frame, later | dti_frame_closed(&s->frame, &from->holding), &target);
-    dti_room_carve_all(room, &target.holding);
-    dti_frame_share(&s->frame, free_atoms(s, from) & sharing, room);
-    return room;
+    dti_room sums, target;
+    dti_room_copy(&sums, from);
+    dti_room_copy(&target, s->to);
+    dti_frame_open(&s->frame, later | dti_frame_closed(&s->frame, from), &target);
+    dti_room_carve_all(&sums, &target.holding);
+    dti_frame_share(&s->frame, free_atoms(s, from) & sharing, &sums);
+    return dti_search_keep(s, &sums);
 }
 
 /* The same by a rank that is to hold the result. */
-static dti_room *sum_at_target(dti_search *s)
+static const dti_holding *sum_at_target(dti_search *s)
 {
-    dti_room *room = dti_search_room(s), source;
-    dti_room_copy(room, &s->to->holding);
-    dti_room_copy(&source, &s->from->holding);
-    dti_frame_open(&s->frame, dti_frame_closed(&s->frame, &s->to->holding), &source);
-    dti_room_carve_all(room, &source.holding);
-    dti_frame_share(&s->frame, free_atoms(s, s->from), room);
-    return room;
+    dti_room sums, source;
+    dti_room_copy(&sums, s->to);
+    dti_room_copy(&source, s->from);
+    dti_frame_open(&s->frame, dti_frame_closed(&s->frame, s->to), &source);
+    dti_room_carve_all(&sums, &source.holding);
+    dti_frame_share(&s->frame, free_atoms(s, s->from), &sums);
+    return dti_search_keep(s, &sums);
 }
 
 /* The sums in one step, or one link class after the other, fastest first. Returns where they end. */
-static dti_room *append_sums(dti_search *s, dti_route *route, bool by_link)
+static const dti_holding *append_sums(dti_search *s, dti_route *route, bool by_link)
 {
-    dti_room *from = s->from;
+    const dti_holding *from = s->from;
     if (!by_link || !s->frame.aligned) {
-        dti_room *to = sum_at_source(s, from, 0, dti_frame_all(&s->frame));
+        const dti_holding *to = sum_at_source(s, from, 0, dti_frame_all(&s->frame));
         dti_search_add(s, route, &s->frame, from, to, true, s->summed);
         return to;
     }
@@ -54,7 +54,7 @@ static dti_room *append_sums(dti_search *s, dti_route *route, bool by_link)
         uint32_t atoms = dti_frame_inside(&s->frame, level - 1) & ~dti_frame_inside(&s->frame, level);
         if (!(atoms & s->summed)) continue;
         uint32_t later = s->summed & ~dti_frame_inside(&s->frame, level - 1);
-        dti_room *to = sum_at_source(s, from, later, atoms);
+        const dti_holding *to = sum_at_source(s, from, later, atoms);
         dti_search_add(s, route, &s->frame, from, to, true, s->summed & atoms);
         from = to;
     }
@@ -62,13 +62,13 @@ static dti_room *append_sums(dti_search *s, dti_route *route, bool by_link)
 }
 
 /* Sums that end at `at`, then the copies; none where every rank then has what it is to hold. */
-static void offer_copies(dti_search *s, dti_route *route, dti_room *at, bool by_link)
+static void offer_copies(dti_search *s, dti_route *route, const dti_holding *at, bool by_link)
 {
     dti_step copies = dti_search_step(s, &s->frame, at, s->to, true, 0);
     if (dti_step_moves(&s->frame, &copies)) {
         dti_search_pull(s, route, &s->frame, at, s->to, by_link);
     } else {
-        route->steps[route->step_count - 1].to = &s->to->holding;
+        route->steps[route->step_count - 1].to = s->to;
         route->steps[route->step_count - 1].within = 0;
     }
     dti_search_offer(s, route);
@@ -77,14 +77,14 @@ static void offer_copies(dti_search *s, dti_route *route, dti_room *at, bool by_
 static void offer_sums(dti_search *s, bool by_link)
 {
     dti_route route = { .step_count = 0 };
-    dti_room *at = append_sums(s, &route, by_link);
+    const dti_holding *at = append_sums(s, &route, by_link);
     offer_copies(s, &route, at, by_link);
 }
 
 static void offer_sum_at_target(dti_search *s)
 {
     dti_route route = { .step_count = 0 };
-    dti_room *at = sum_at_target(s);
+    const dti_holding *at = sum_at_target(s);
     dti_search_add(s, &route, &s->frame, s->from, at, true, s->summed);
     offer_copies(s, &route, at, false);
 }
@@ -102,14 +102,23 @@ void dti_search_direct_sum(dti_search *s, dti_route *route)
  * both, a rank receives 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it
  * does not.                                                                                                          */
 
+/* What one end, closed by its own cuts, has of a region; nothing else is closed but some atoms, and some share. */
+static const dti_holding *keep_view(dti_search *s, const dti_region *r, bool target, uint32_t closed, uint32_t sharing)
+{
+    dti_room view;
+    dti_region_view(s, r, target ? s->to : s->from, target ? s->from : s->to, closed, &view);
+    if (sharing) dti_frame_share(&s->frame, sharing, &view);
+    return dti_search_keep(s, &view);
+}
+
 /* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
 static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)
 {
-    uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
+    uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t both = r->first == dti_bits(r->axes) ? from & ~to : 0;
-    dti_room *source = dti_region_view(s, r, s->from, s->to, 0), *target = dti_region_view(s, r, s->to, s->from, 0);
-    dti_room *at = at_target ? dti_region_view(s, r, s->to, s->from, both) : dti_region_view(s, r, s->from, s->to, 0);
-    dti_frame_share(&s->frame, dti_frame_all(&s->frame) & ~s->kept & ~(at_target ? to | both : from), at);
+    uint32_t sharing = dti_frame_all(&s->frame) & ~s->kept & ~(at_target ? to | both : from);
+    const dti_holding *source = keep_view(s, r, false, 0, 0), *target = keep_view(s, r, true, 0, 0);
+    const dti_holding *at = keep_view(s, r, at_target, at_target ? both : 0, sharing);
     sums->steps[sums->step_count] = dti_search_step(s, &s->frame, source, at, true, s->summed);
     copies->steps[copies->step_count] = dti_search_step(s, &s->frame, at, target, true, 0);
     if (!dti_step_holds(&s->frame, &sums->steps[sums->step_count])) return;
@@ -121,7 +130,7 @@ static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_r
 /* The part of a region without common holders that target holders sum, as a fraction of small numbers. */
 static int target_part(const dti_search *s, int *pieces)
 {
-    uint32_t to = dti_frame_closed(&s->frame, &s->to->holding);
+    uint32_t to = dti_frame_closed(&s->frame, s->to);
     int p = dti_frame_size(&s->frame, s->summed), c = dti_frame_size(&s->frame, free_atoms(s, s->from));
     int h = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~to & ~s->kept);
     *pieces = c * (p - 1);
@@ -136,7 +145,7 @@ static bool offer_balanced(dti_search *s, uint32_t conflicts)
 {
     dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
     int n = dti_bits(conflicts), pieces, part = target_part(s, &pieces);
-    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || dti_holding_shares(&s->to->holding)) return false;
+    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || dti_holding_shares(s->to)) return false;
     add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, &sums, &copies);
     for (int i = 0; i < n; i++) {
         if (part > 0) add_region(s, &(dti_region){ conflicts, i, 0, part, pieces }, true, &sums, &copies);
@@ -183,8 +192,8 @@ static bool is_even(const dti_search *s)
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
-    uint32_t from = dti_frame_closed(&s->frame, &s->from->holding), to = dti_frame_closed(&s->frame, &s->to->holding);
-    uint32_t conflicts = from & to & ~dti_step_common(&s->frame, &s->from->holding, &s->to->holding);
+    uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
+    uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
     bool alike = conflicts && !levels && !widens(s);
     if (conflicts) offer_sum_at_target(s);
     if (alike && dti_search_done(s)) return;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search for a route: holdings are built in rooms, steps are made between them, finished routes are offered, and
- * the best is kept. route.c leads it; route_pull.c and route_sum.c know what can be offered. */
+ * The search for a route: holdings are built in rooms and kept, steps are made between them, finished routes are
+ * offered, and the best is taken. route.c leads it; route_pull.c and route_sum.c know what can be offered. */
 #ifndef DTI_SEARCH_H
 #define DTI_SEARCH_H
 
 #include "redistribute/plan.h"
 
-enum { DTI_MAX_ROOMS = 64 };
+enum { DTI_MAX_HOLDINGS = 64 };    /* of the largest; of others there is room for more                             */
 
 struct dti_search {
     dt_context *ctx;
@@ -15,25 +15,26 @@ struct dti_search {
     dti_frame frame;
     dti_frame side;                /* the target's own atoms; as frame where that is regular                       */
     uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R -> P(sum or prod)                            */
-    int room_count;
-    dti_room rooms[DTI_MAX_ROOMS + 1];
-    dti_room *from, *to;           /* the first and the last holding of every route                                */
+    const dti_holding *from, *to;  /* the first and the last of every route                                        */
     dti_route best;
     dti_moves best_moves, best_stages[DTI_MAX_STEPS];
     bool found, counted;           /* counted: these are of best                                                   */
+    bool full;                     /* some holding is not what was asked for                                       */
+    size_t used;                   /* bytes of holdings                                                            */
+    _Alignas(max_align_t) char holdings[(DTI_MAX_HOLDINGS + 1) * sizeof(dti_room)];
 };
 
-/* ---- rooms and steps (step.c) ------------------------------------------------------------------------------------ */
+/* ---- holdings and steps (step.c) --------------------------------------------------------------------------------- */
 
-/* A room to build a holding in. */
-dti_room *dti_search_room(dti_search *s);
+/* A built holding as a value, to the end of the search. */
+const dti_holding *dti_search_keep(dti_search *s, const dti_room *room);
 /* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks; summed: which atoms are added
  * up. */
-dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to,
+dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
                          bool own, uint32_t summed);
 /* The same as the route's next stage. */
-void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
-                    bool own, uint32_t summed);
+void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
+                    const dti_holding *to, bool own, uint32_t summed);
 /* The stage behind a route's last one. */
 int dti_route_stage(const dti_route *route);
 /* Atoms whose digits mean the same in both holdings: a rank need only ask ranks that share them with it. */
@@ -51,14 +52,14 @@ typedef struct dti_region {
 
 /* A region as one end sees it: closed by its own cuts, and the other end's cuts on the region's axes telling the
  * region; those on other atoms are open, but for also_closed. */
-dti_room *dti_region_view(dti_search *s, const dti_region *region, const dti_room *end, const dti_room *other,
-                          uint32_t also_closed);
+void dti_region_view(const dti_search *s, const dti_region *region, const dti_holding *end, const dti_holding *other,
+                     uint32_t also_closed, dti_room *view);
 
 /* ---- routes ------------------------------------------------------------------------------------------------------ */
 
 /* Append the pull from one holding to another, all at once or one link class after the other, slowest first. */
-void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
-                     bool by_link);
+void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
+                     const dti_holding *to, bool by_link);
 /* Offer pulls, and sums with the pulls of their results, between the ends of a regular frame. */
 void dti_search_pulls(dti_search *s);
 void dti_search_sums(dti_search *s);

@@ -3,10 +3,15 @@
  * A step between two holdings: whom a rank asks, in what the elements travel. */
 #include "redistribute/search.h"
 
-/* The room after the last is there to be overwritten: a search that needs so many is full, and fails. */
-dti_room *dti_search_room(dti_search *s)
+/* Behind the room for all there is room for one, to be written over: a search that needs it is full, and fails. */
+const dti_holding *dti_search_keep(dti_search *s, const dti_room *room)
 {
-    return &s->rooms[s->room_count < DTI_MAX_ROOMS ? s->room_count++ : DTI_MAX_ROOMS];
+    size_t align = _Alignof(max_align_t), bytes = (dti_holding_bytes(&room->holding) + align - 1) / align * align;
+    size_t most = sizeof s->holdings - sizeof *room, at = s->used;
+    bool fits = bytes <= most - at;
+    s->full |= room->full || !fits;
+    if (fits) s->used += bytes;
+    return dti_holding_place(&room->holding, s->holdings + (fits ? at : most));
 }
 
 /* ---- whom a rank asks -------------------------------------------------------------------------------------------- */
@@ -99,11 +104,11 @@ static uint32_t within(const dti_frame *frame, const dti_holding *from, const dt
 
 /* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share
  * out a sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
-dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_room *from, const dti_room *to,
+dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
                          bool own, uint32_t summed)
 {
     dti_step step = {
-        .from = &from->holding, .to = &to->holding, .own = own, .summed_ranks = dti_frame_size(frame, summed),
+        .from = from, .to = to, .own = own, .summed_ranks = dti_frame_size(frame, summed),
     };
     set_dtypes(s, summed, to == s->to, &step);
     uint32_t cut = dti_frame_closed(frame, step.from) & ~summed, next = dti_frame_closed(frame, step.to);
@@ -115,14 +120,14 @@ dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_
     list_axes(frame, asked & cut, step.asked, &at, &step.cut_count);
     list_axes(frame, asked & ~summed & ~cut, step.asked, &at, &step.copy_count);
     step.takers = own ? takers(frame, asked & ~next, step.to)
-                      : to->holding.ranks / dti_frame_size(&s->side, dti_frame_closed(&s->side, step.to));
+                      : to->ranks / dti_frame_size(&s->side, dti_frame_closed(&s->side, step.to));
     step.kind = dti_step_kind(frame, &step);
     step.within = within(frame, step.from, step.to);
     return step;
 }
 
-void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_room *from, const dti_room *to,
-                     bool own, uint32_t summed)
+void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
+                    const dti_holding *to, bool own, uint32_t summed)
 {
     dti_step *step = &route->steps[route->step_count];
     *step = dti_search_step(s, frame, from, to, own, summed);

@@ -519,7 +519,7 @@ static void test_values(void)
         if (!begin_pair(&p, i, true)) continue;
         dti_room a, b;
         cut_room(&p, p.source.spec->layout, &a);
-        const dti_holding *frozen = dti_room_freeze(&a, &p.ctx->arena);
+        const dti_holding *frozen = dti_holding_freeze(&a.holding, &p.ctx->arena);
         expect(frozen && dti_holding_equal(frozen, &a.holding), "%s: frozen", p.source.text);
         dti_room_copy(&b, frozen);
         expect(dti_holding_equal(&b.holding, frozen), "%s: copied", p.source.text);
