@@ -454,6 +454,14 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
+bool dti_holding_cuts(const dti_holding *holding, dti_axis axis, int block)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        for (int d = 0; d < holding->carves[i].count && holding->carves[i].block == block; d++)
+            if (holding->digits[holding->carves[i].first + d].stride == axis.stride) return true;
+    return false;
+}
+
 bool dti_holding_closes(const dti_holding *holding, dti_axis axis)
 {
     for (int i = 0; i < holding->digit_count; i++)

@@ -187,18 +187,42 @@ static bool is_even(const dti_search *s)
     return true;
 }
 
-/* By one link class, to a dtype that is no wider, all of these move as many bytes together: the first that shares them
- * evenly will do. Where all parts are even no rank sums at the source what balanced sums would not spare it. */
+/* Is a block cut along one atom before and otherwise after? Then who is to hold an element contributes to it more often
+ * than others, and not all target holders have as much to receive. */
+static bool cuts_twice(const dti_search *s, uint32_t conflicts)
+{
+    for (int i = 0; i < s->frame.atom_count; i++)
+        for (int b = 0; b < s->frame.block_count && (conflicts & dti_bit(i)); b++)
+            if (dti_holding_cuts(s->from, s->frame.atoms[i].axis, b)
+                && dti_holding_cuts(s->to, s->frame.atoms[i].axis, b)) return true;
+    return false;
+}
+
+/* Routes that move as many bytes together, by one link class and to a dtype that is no wider: the first that shares
+ * them evenly will do. The likeliest comes first. Where all parts are even no rank sums at the source what balanced
+ * sums would not spare it. true: there is no need of others. */
+static bool offer_even_sums(dti_search *s, uint32_t conflicts)
+{
+    bool even = is_even(s), balanced_first = even && cuts_twice(s, conflicts), balanced = false;
+    for (int i = 0; i < 2; i++) {
+        if ((i == 0) == balanced_first) balanced = offer_balanced(s, conflicts);
+        else offer_sum_at_target(s);
+        if (s->found && dti_search_done(s)) return true;
+    }
+    return balanced && even;
+}
+
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
-    bool alike = conflicts && !levels && !widens(s);
-    if (conflicts) offer_sum_at_target(s);
-    if (alike && dti_search_done(s)) return;
-    bool balanced = conflicts && !levels && offer_balanced(s, conflicts);
-    if (alike && ((balanced && is_even(s)) || dti_search_done(s))) return;
+    if (conflicts && !levels && !widens(s)) {
+        if (offer_even_sums(s, conflicts)) return;
+    } else if (conflicts) {
+        offer_sum_at_target(s);
+        if (!levels) offer_balanced(s, conflicts);
+    }
     offer_sums(s, false);
     if (widens(s)) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
