@@ -40,6 +40,7 @@ typedef struct dti_assigning {
     int64_t elements[DTI_MAX_OPERANDS], made[DTI_MAX_RESULTS]; /* of operands, of results                          */
     int64_t element_bytes[DTI_MAX_OPERANDS];
     int64_t touched;                   /* bytes of all operands and results                                        */
+    int64_t work_ns;                   /* of one rank that does it all                                             */
     dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
@@ -88,6 +89,8 @@ int dti_assigning_mapped(const dti_assigning *s, const dti_bound_dims *dims, int
 void dti_assigning_place(dti_assigning *s, int i);
 /* Write into how many pieces the strategies along a mesh dim split the work. */
 void dti_assigning_share(dti_assigning *s, int m);
+/* How long all the work takes one rank. */
+int64_t dti_assigning_work_ns(const dti_assigning *s);
 /* The price of the assignment at hand, but not which it is. false: it is dearer than a bar, and not told to the end;
  * without one (NULL) all is told. */
 bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assignment *price);

@@ -362,6 +362,7 @@ static bool search_all(dti_assigning *s)
     for (int i = 0; i < s->rule->operand_count; i++)
         if (dti_assigning_has(s, i)) dti_assigning_place(s, i);
     if (!price_dims(s) || !count_touched(s)) return false;
+    s->work_ns = dti_assigning_work_ns(s);
     find_kinds_of_price(s);
     for (int m = 0; m < s->mesh->dim_count; m++) {
         find_candidates(s, m);

@@ -19,6 +19,7 @@ static int64_t pieces(const dti_assigning *s, int m, dti_place place)
  * what it is to hold and does not. */
 static int64_t operand_bytes(const dti_assigning *s, int i, const dti_tally *t)
 {
+    if (t->messages == 0) return 0;
     int64_t part = s->elements[i] / t->parts;
     int64_t sums = t->summed > 1 ? s->elements[i] / (t->holders * t->summed) * (t->summed - 1) : 0;
     return (sums + part - part / t->kept) * s->element_bytes[i];
@@ -106,21 +107,25 @@ void dti_assigning_share(dti_assigning *s, int m)
     }
 }
 
-static int64_t work_ns(const dti_assigning *s)
+int64_t dti_assigning_work_ns(const dti_assigning *s)
 {
-    int64_t share = 1, flops = s->ask->flops;
-    for (int m = 0; m < s->mesh->dim_count; m++) share *= s->dim[m].share[s->chosen[m]];
-    int64_t compute = flops / FLOPS_PER_NS / share, memory = s->touched / BYTES_PER_NS / share;
+    int64_t compute = s->ask->flops / FLOPS_PER_NS, memory = s->touched / BYTES_PER_NS;
     return compute > memory ? compute : memory;
+}
+
+/* One rank's share of the work. */
+static int64_t share_ns(const dti_assigning *s)
+{
+    int64_t share = 1;
+    for (int m = 0; m < s->mesh->dim_count; m++) share *= s->dim[m].share[s->chosen[m]];
+    return s->work_ns / share;
 }
 
 static void add_move(const dti_assigning *s, int64_t bytes, int slowest, int64_t messages, dti_assignment *a)
 {
-    int64_t moved[DT_MAX_LINKS] = { 0 };
     if (bytes == 0) return;
-    moved[slowest] = bytes;
     a->bytes += bytes;
-    a->ns += dti_price_step(s->prices, s->levels, moved, messages);
+    a->ns += dti_price_link(&s->prices[slowest], bytes, messages);
 }
 
 static bool is_dearer(const dti_assignment *a, const dti_assignment *bar)
@@ -133,7 +138,7 @@ bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assign
     a->wasteful = 0;
     for (int m = 0; m < s->mesh->dim_count; m++)
         a->wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
-    a->ns = work_ns(s);
+    a->ns = share_ns(s);
     a->bytes = 0;
     for (int i = 0; i < s->rule->operand_count && !is_dearer(a, bar); i++) {
         if (!dti_assigning_has(s, i)) continue;

@@ -34,6 +34,11 @@ static int64_t move_ns(int64_t bytes, int64_t bytes_per_us)
     return bytes / bytes_per_us * 1000 + (bytes % bytes_per_us * 1000 + bytes_per_us - 1) / bytes_per_us;
 }
 
+int64_t dti_price_link(const dti_price *price, int64_t bytes, int64_t messages)
+{
+    return price->start_ns + messages * price->message_ns + move_ns(bytes, price->bytes_per_us);
+}
+
 int64_t dti_price_step(const dti_price *prices, int n, const int64_t *bytes, int64_t messages)
 {
     int64_t start = 0, move = 0, message = 0;

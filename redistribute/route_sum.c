@@ -102,6 +102,15 @@ void dti_search_direct_sum(dti_search *s, dti_route *route)
  * both, a rank receives 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it
  * does not.                                                                                                          */
 
+/* Does whatever ranks share out have a whole number of parts, and can each be cut again? */
+static bool is_even(const dti_search *s, int pieces)
+{
+    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
+    for (int b = 0; b < s->frame.block_count; b++)
+        if (s->frame.blocks[b] % ranks || s->frame.blocks[b] < ranks * pieces) return false;
+    return true;
+}
+
 /* What one end, closed by its own cuts, has of a region; nothing else is closed but some atoms, and some share. */
 static const dti_holding *keep_view(dti_search *s, const dti_region *r, bool target, uint32_t closed, uint32_t sharing)
 {
@@ -121,7 +130,7 @@ static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_r
     const dti_holding *at = keep_view(s, r, at_target, at_target ? both : 0, sharing);
     sums->steps[sums->step_count] = dti_search_step(s, &s->frame, source, at, true, s->summed);
     copies->steps[copies->step_count] = dti_search_step(s, &s->frame, at, target, true, 0);
-    if (!dti_step_holds(&s->frame, &sums->steps[sums->step_count])) return;
+    if (!is_even(s, r->pieces) && !dti_step_holds(&s->frame, &sums->steps[sums->step_count])) return;
     sums->steps[sums->step_count++].stage = 0;
     copies->steps[copies->step_count].gives = s->plan->target->layout->dtype;
     copies->steps[copies->step_count++].stage = 1;
@@ -178,15 +187,6 @@ static void offer_direct_sum(dti_search *s)
     dti_search_offer(s, &direct);
 }
 
-/* Does whatever ranks share out have a whole number of parts? */
-static bool is_even(const dti_search *s)
-{
-    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
-    for (int b = 0; b < s->frame.block_count; b++)
-        if (s->frame.blocks[b] % ranks) return false;
-    return true;
-}
-
 /* Is a block cut along one atom before and otherwise after? Then who is to hold an element contributes to it more often
  * than others, and not all target holders have as much to receive. */
 static bool cuts_twice(const dti_search *s, uint32_t conflicts)
@@ -203,7 +203,7 @@ static bool cuts_twice(const dti_search *s, uint32_t conflicts)
  * sums would not spare it. true: there is no need of others. */
 static bool offer_even_sums(dti_search *s, uint32_t conflicts)
 {
-    bool even = is_even(s), balanced_first = even && cuts_twice(s, conflicts), balanced = false;
+    bool even = is_even(s, 1), balanced_first = even && cuts_twice(s, conflicts), balanced = false;
     for (int i = 0; i < 2; i++) {
         if ((i == 0) == balanced_first) balanced = offer_balanced(s, conflicts);
         else offer_sum_at_target(s);
