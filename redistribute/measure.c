@@ -211,6 +211,7 @@ static void add_rank(const counting *c, const int64_t *link, dti_moves *moves)
         bytes += link[l];
         moves->link[l] = later(moves->link[l], link[l]);
     }
+    if (c->ranks.at == 1) moves->first = bytes;
     moves->received = later(moves->received, bytes);
     moves->total += bytes * c->ranks.times;
 }

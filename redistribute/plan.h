@@ -51,6 +51,7 @@ typedef struct dti_route { int step_count; dti_step steps[DTI_MAX_STEPS]; } dti_
 typedef struct dti_moves {
     int64_t total;                 /* received by all ranks                                                        */
     int64_t received;              /* by the busiest                                                               */
+    int64_t first;                 /* by the rank at coordinates 0 of the last step's                              */
     int64_t link[DT_MAX_LINKS];    /* over each link class, by its busiest                                         */
 } dti_moves;
 

@@ -31,6 +31,7 @@ void dti_price_table(const dti_topology *topology, dti_price *prices)
 /* bytes / rate in nanoseconds, rounded up, without overflow: bytes * 1000 may not fit. */
 static int64_t move_ns(int64_t bytes, int64_t bytes_per_us)
 {
+    if (bytes < INT64_MAX / 2000) return (bytes * 1000 + bytes_per_us - 1) / bytes_per_us;
     return bytes / bytes_per_us * 1000 + (bytes % bytes_per_us * 1000 + bytes_per_us - 1) / bytes_per_us;
 }
 

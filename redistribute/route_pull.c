@@ -72,7 +72,8 @@ static void fetch_shares(dti_search *s, dti_route *route, const dti_frame *frame
 }
 
 /* Only where nothing that cuts before cuts otherwise after, and at the last border. */
-static bool can_share(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to, int level)
+static bool can_share(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
+                      int level)
 {
     uint32_t before = dti_frame_closed(frame, from), after = dti_frame_closed(frame, to);
     uint32_t same = dti_step_common(frame, from, to);
@@ -81,8 +82,8 @@ static bool can_share(const dti_search *s, const dti_frame *frame, const dti_hol
         && !(before & after & ~same) && level + 2 == s->plan->topology->level_count;
 }
 
-void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
-                     bool by_link)
+void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
+                     const dti_holding *to, bool by_link)
 {
     dti_step whole = dti_search_step(s, frame, from, to, true, 0);
     by_link &= !dti_holding_shares(to); /* shares of what the place lacks would be other shares          */

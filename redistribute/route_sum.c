@@ -165,10 +165,11 @@ static bool offer_balanced(dti_search *s, uint32_t conflicts)
     return true;
 }
 
-/* Then contributions may be cheaper than copies of their sum. */
-static bool widens(const dti_search *s)
+/* Above 0: contributions may be cheaper than copies of their sum; 0: they cost as much. */
+static int widened(const dti_search *s)
 {
-    return dt_dtype_bytes(s->plan->target->layout->dtype) > dt_dtype_bytes(s->plan->source->layout->dtype);
+    const dti_layout *source = s->plan->source->layout, *target = s->plan->target->layout;
+    return (int)dt_dtype_bytes(target->dtype) - (int)dt_dtype_bytes(source->dtype);
 }
 
 /* Sums of one link class travel on in the source's dtype, which may not hold the sum that an average divides. */
@@ -198,18 +199,18 @@ static bool cuts_twice(const dti_search *s, uint32_t conflicts)
     return false;
 }
 
-/* Routes that move as many bytes together, by one link class and to a dtype that is no wider: the first that shares
- * them evenly will do. The likeliest comes first. Where all parts are even no rank sums at the source what balanced
- * sums would not spare it. true: there is no need of others. */
-static bool offer_even_sums(dti_search *s, uint32_t conflicts)
+/* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
+ * first that shares them evenly will do. The likeliest comes first. Where all parts are even no rank sums at the source
+ * what balanced sums would not spare it. */
+static void offer_equal_sums(dti_search *s, uint32_t conflicts)
 {
     bool even = is_even(s, 1), balanced_first = even && cuts_twice(s, conflicts), balanced = false;
     for (int i = 0; i < 2; i++) {
         if ((i == 0) == balanced_first) balanced = offer_balanced(s, conflicts);
         else offer_sum_at_target(s);
-        if (s->found && dti_search_done(s)) return true;
+        if (s->found && dti_search_done(s)) return;
     }
-    return balanced && even;
+    if (!balanced || !even) offer_sums(s, false);
 }
 
 void dti_search_sums(dti_search *s)
@@ -217,13 +218,13 @@ void dti_search_sums(dti_search *s)
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
-    if (conflicts && !levels && !widens(s)) {
-        if (offer_even_sums(s, conflicts)) return;
-    } else if (conflicts) {
-        offer_sum_at_target(s);
-        if (!levels) offer_balanced(s, conflicts);
+    if (conflicts && !levels && widened(s) == 0) {
+        offer_equal_sums(s, conflicts);
+        return;
     }
+    if (conflicts) offer_sum_at_target(s);
     offer_sums(s, false);
-    if (widens(s)) offer_direct_sum(s);
+    if (conflicts && !levels) offer_balanced(s, conflicts);
+    if (widened(s) > 0) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
 }
