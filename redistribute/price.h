@@ -16,8 +16,8 @@ typedef struct dti_price {
 
 /* The prices of a topology's link classes, by level, into price[DT_MAX_LINKS]. */
 void dti_price_table(const dti_topology *topology, dti_price *prices);
-/* Nanoseconds of bytes that one rank receives over one link class; of a step: the slowest class it uses begins it, messages come one by one, classes move bytes together.
- * bytes: received per class by the busiest receiver. */
+/* Nanoseconds of bytes that a rank receives over one link class; and of a step: the slowest class it uses begins it,
+ * messages come one by one, classes move bytes together. bytes: received per class by the busiest receiver. */
 int64_t dti_price_link(const dti_price *price, int64_t bytes, int64_t messages);
 int64_t dti_price_step(const dti_price *prices, int n, const int64_t *bytes, int64_t messages);
 
