@@ -2,6 +2,8 @@
  *
  * Grouped-query attention of a sequence to itself. Heads are units of the weights that make and take them, so however
  * these are cut, a head is on one rank. */
+#include <math.h>
+
 #include "nn/layers.h"
 
 typedef struct attention { dt_nn_attention_params with; dt_module *wq, *wk, *wv, *wo; } attention;
@@ -15,6 +17,9 @@ static bool read_params(dt_module *self, const dt_nn_attention_params *given, dt
     if (!with->kv_heads) with->kv_heads = with->heads;
     bool fits = with->heads > 0 && with->kv_heads > 0 && with->heads % with->kv_heads == 0;
     if (fits && !with->head && with->width % with->heads == 0) with->head = with->width / with->heads;
+    if (!(with->rope_base >= 0 && with->rope_base < INFINITY))
+        return dt_context_fail(ctx, DT_ERR_ARG, "attention: expected a rope_base above 0, or 0, got %g",
+                               with->rope_base), false;
     if (fits && with->head > 0 && with->dropout >= 0 && with->dropout < 1) return true;
     dt_context_fail(ctx, DT_ERR_ARG, "attention: width %lld, %lld heads of %lld, %lld of k and v, dropout %g",
                     (long long)with->width, (long long)with->heads, (long long)with->head, (long long)with->kv_heads,

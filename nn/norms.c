@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Norms over the last dim. */
+#include <math.h>
+
 #include "nn/layers.h"
 
 typedef struct norm { dt_tensor *weight, *bias; double eps; } norm;
@@ -11,6 +13,11 @@ static void norm_init(dt_module *self, const void *params)
     const norm_sizes *sizes = params;
     norm *n = dt_module_state(self);
     n->eps = sizes->eps != 0 ? sizes->eps : 1e-5;
+    if (!(n->eps > 0 && n->eps < INFINITY)) {
+        dt_context_fail(dt_module_context(self), DT_ERR_ARG, "%s: expected an eps above 0, or 0, got %g",
+                        self->type->name, n->eps);
+        return;
+    }
     n->weight = dt_module_param(self, "weight", DT_SHAPE(sizes->width),
                                 &(dt_param_params){ .dtype = sizes->dtype, .init = DT_INIT_ONES });
     if (sizes->bias)

@@ -2,6 +2,7 @@
  *
  * Parameters before they have values: declared, tied, found, listed. Invariant: a parameter's tensor is no scope's, and
  * all handles of it share the body under which it is found. */
+#include <math.h>
 #include <string.h>
 
 #include "core/shape.h"
@@ -55,6 +56,9 @@ static bool check(dt_module *module, const char *name, const dt_shape *shape, co
         if (shape->dim[d] < 0) return refuse(module, DT_ERR_SHAPE, name, "a dim of size", shape->dim[d]);
     if ((unsigned)p->dtype > DT_F16) return refuse(module, DT_ERR_DTYPE, name, "no float, dtype", p->dtype);
     if ((unsigned)p->init >= DT_INIT_COUNT) return refuse(module, DT_ERR_ARG, name, "no dt_init,", p->init);
+    if (!isfinite(p->scale))
+        return dti_fail(module->ctx, DT_ERR_ARG, "dt_module_param: %s of %s: scale %g", name, dti_module_name(module),
+                        p->scale), false;
     if (!divides(or_one(p->unit), shape, 0))
         return refuse(module, DT_ERR_SHAPE, name, "dim 0 is no number of units of", p->unit);
     if (!divides(or_one(p->in_unit), shape, 1))

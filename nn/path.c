@@ -112,6 +112,15 @@ bool dti_path_matches(const char *path, const char *pattern)
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
+/* Is a range of [abx-z] the wrong way round? It would have no character. */
+static bool is_backward(const char *at, const char *behind)
+{
+    for (at++; at + 2 < behind - 1; at++)
+        if (at[1] == '-' && at[0] > at[2]) return true;
+        else if (at[1] == '-') at += 2;
+    return false;
+}
+
 static const char *name_fault(span part, const char **at)
 {
     *at = part.at;
@@ -121,6 +130,7 @@ static const char *name_fault(span part, const char **at)
         *at = c;
         next = *c == '[' ? behind_set(c, part.end) : c + 1;
         if (!next) return "[ is not closed, or empty";
+        if (*c == '[' && is_backward(c, next)) return "a range ends before it begins";
         if (*c == '*' && next < part.end && *next == '*') return "** stands for whole names";
         if (*c != '[' && *c != '*' && !is_name_char(*c)) return "this is in no name";
     }

@@ -164,17 +164,34 @@ static bool place_param(dti_param *param, const char *dim, const char *place)
     return dti_param_derive(param);
 }
 
+static dti_word name_of(dti_word piece)
+{
+    const char *equals = memchr(piece.text, '=', (size_t)piece.n);
+    return (dti_word){ piece.text, equals ? (int)(equals - piece.text) : 0 };
+}
+
+/* Does a piece of a list before this one have its name? */
+static bool named_before(const char *list, dti_word name)
+{
+    for (dti_word piece; next_piece(&list, ";", &piece) && piece.text != name.text;)
+        if (name_of(piece).n == name.n && memcmp(piece.text, name.text, (size_t)name.n) == 0) return true;
+    return false;
+}
+
 /* "weight=S(0);bias=S(0)". */
 static bool place_params(dt_module *module, const char *list, styled *s)
 {
     char place[MAX_PLACE];
+    const char *all = list;
     for (dti_word piece; next_piece(&list, ";", &piece);) {
-        const char *equals = memchr(piece.text, '=', (size_t)piece.n);
-        int n = equals ? (int)(equals - piece.text) : 0;
-        if (n == 0)
+        dti_word name = name_of(piece);
+        if (name.n == 0)
             return dti_fail(module->ctx, DT_ERR_PARSE, "expected NAME=PLACE, got \"%.*s\"", piece.n, piece.text), false;
-        dti_param *param = find_param(module, (dti_word){ piece.text, n });
-        if (!read_place(module, s->dim, (dti_word){ equals + 1, piece.n - n - 1 }, place)) return false;
+        if (named_before(all, name))
+            return dti_fail(module->ctx, DT_ERR_ARG, "\"%s\" places %.*s twice", all, name.n, name.text), false;
+        dti_param *param = find_param(module, name);
+        dti_word at = { name.text + name.n + 1, piece.n - name.n - 1 };
+        if (!read_place(module, s->dim, at, place)) return false;
         if (!param || !*place) continue;
         if (!place_param(param, s->dim, place)) return false;
         int outer = dti_param_outer(param, s->dim);

@@ -111,8 +111,8 @@ static bool make_part(dt_context *ctx, const dt_spec *target, const dti_part *pa
     cut_dims(part->source, &room);
     dti_map *maps = dti_context_take(ctx, DT_MAX_DIMS * sizeof *maps);
     dt_dtype dtype = (dt_dtype)target->form.dtype;
-    *step = (dti_step){ .from = dti_holding_freeze(&room.holding, &ctx->arena), .to = to, .maps = maps, .summed_ranks = 1,
-                        .travels = dtype, .gives = dtype, .own = true };
+    *step = (dti_step){ .from = dti_holding_freeze(&room.holding, &ctx->arena), .to = to, .maps = maps,
+                        .summed_ranks = 1, .travels = dtype, .gives = dtype, .own = true };
     if (!maps || !step->from) return false;
     memcpy(maps, part->maps, DT_MAX_DIMS * sizeof *maps);
     for (int d = 0; d < target->shape.n; d++) maps[d].source_size = part->source->shape.dim[d];

@@ -40,8 +40,7 @@ static bool same_pieces(const dti_holding *a, const dti_holding *b)
 static bool blocks_change(const dti_frame *frame, const dti_step *step)
 {
     for (int i = step->sum_count; i < step->sum_count + step->cut_count; i++)
-        for (int b = 0; b < frame->block_count; b++)
-            if (dti_holding_cuts(step->from, step->asked[i], b) && dti_holding_cuts(step->to, step->asked[i], b)) return false;
+        if (dti_holdings_cut(step->from, step->to, step->asked[i], frame->block_count)) return false;
     return true;
 }
 

@@ -193,9 +193,8 @@ static void offer_direct_sum(dti_search *s)
 static bool cuts_twice(const dti_search *s, uint32_t conflicts)
 {
     for (int i = 0; i < s->frame.atom_count; i++)
-        for (int b = 0; b < s->frame.block_count && (conflicts & dti_bit(i)); b++)
-            if (dti_holding_cuts(s->from, s->frame.atoms[i].axis, b)
-                && dti_holding_cuts(s->to, s->frame.atoms[i].axis, b)) return true;
+        if ((conflicts & dti_bit(i))
+            && dti_holdings_cut(s->from, s->to, s->frame.atoms[i].axis, s->frame.block_count)) return true;
     return false;
 }
 

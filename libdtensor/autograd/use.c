@@ -154,13 +154,6 @@ static void join_order(dti_use *use)
 
 /* ---- gathering --------------------------------------------------------------------------------------------------- */
 
-static dt_tensor *copy_of(const entry *e)
-{
-    for (dt_tensor *copy = e->x->body->copies; copy; copy = copy->next_copy)
-        if (copy->spec == e->used) return copy;
-    return NULL;
-}
-
 static dt_tensor *alias(const dt_tensor *x)
 {
     return dti_tensor_new(x->spec, x->storage ? dti_storage_retain(x->storage) : NULL);
@@ -169,7 +162,7 @@ static dt_tensor *alias(const dt_tensor *x)
 /* What is wanted of a use, not there and not on its way: in backward what somebody needs, else all. */
 static bool lacks(const entry *e, bool backward)
 {
-    if (e->ahead || e->used == e->x->spec || copy_of(e)) return false;
+    if (e->ahead || e->used == e->x->spec || dti_tensor_kept(e->x, e->used)) return false;
     return !backward || e->x->body->needs > 0;
 }
 
@@ -341,7 +334,7 @@ static bool show(dti_use *use, lists *l)
     for (int i = 0; i < use->n; i++) {
         entry *e = &use->entries[i];
         if (l->to[i]) continue;
-        dt_tensor *copy = copy_of(e);
+        dt_tensor *copy = dti_tensor_kept(e->x, e->used);
         l->to[i] = alias(copy ? copy : e->x);
         if (!l->to[i]) return false;
     }
@@ -383,7 +376,8 @@ static void give_up(dti_use *use)
         entry *e = &use->entries[i];
         dt_tensor *shown = e->leaf->used;
         e->leaf->used = NULL;
-        dt_tensor *copy = walking && use->recorded && e->used != e->x->spec && !copy_of(e) ? alias(shown) : NULL;
+        bool keeps = walking && use->recorded && e->used != e->x->spec && !dti_tensor_kept(e->x, e->used);
+        dt_tensor *copy = keeps ? alias(shown) : NULL;
         if (copy) dti_tensor_add_copy(e->x, copy);
         dti_tensor_destroy(shown);
     }

@@ -280,7 +280,7 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec)
     return copy ? add_copy(body, copy) : NULL;
 }
 
-static dt_tensor *find_copy(dt_tensor *x, const dt_spec *spec)
+dt_tensor *dti_tensor_kept(dt_tensor *x, const dt_spec *spec)
 {
     dti_body *body = spec ? dti_tensor_body(x) : NULL;
     for (dt_tensor *copy = body ? body->copies : NULL; copy; copy = copy->next_copy)
@@ -300,7 +300,8 @@ static bool copy_all(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs
                      dt_tensor **made)
 {
     for (int i = 0; i < n; i++) {
-        bool there = !specs[i] || specs[i] == x[i]->spec || find_copy(x[i], specs[i]) || first_alike(x, specs, i) < i;
+        bool there = !specs[i] || specs[i] == x[i]->spec || dti_tensor_kept(x[i], specs[i])
+            || first_alike(x, specs, i) < i;
         missing[i] = there ? NULL : specs[i];
     }
     dt_work **work = list_new(ctx, n);
@@ -310,7 +311,7 @@ static bool copy_all(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs
     for (int i = 0; i < n && done; i++)
         if (made[i]) add_copy(x[i]->body, made[i]);
     for (int i = 0; i < n && done; i++)
-        if (specs[i] && specs[i] != x[i]->spec) x[i] = find_copy(x[i], specs[i]);
+        if (specs[i] && specs[i] != x[i]->spec) x[i] = dti_tensor_kept(x[i], specs[i]);
     return done && !dti_failed(ctx);
 }
 

@@ -147,6 +147,8 @@ dt_tensor *dti_tensor_copy(dt_tensor *x, const dt_spec *spec);
  * the second a NULL spec leaves its tensor, and x[i] becomes the copy. false: the error. Collective over all. */
 bool dti_tensors_to(dt_context *ctx, dt_tensor *const *x, const dt_spec *const *specs, int n, dt_tensor **y);
 bool dti_tensors_copy(dt_context *ctx, dt_tensor **x, const dt_spec *const *specs, int n);
+/* x's copy on a spec, which x keeps; NULL: there is none. */
+dt_tensor *dti_tensor_kept(dt_tensor *x, const dt_spec *spec);
 /* x on another spec, pinned along the mesh dims named, of its own mesh; recorded as dt_redistribute is. NULL: the
  * error. Collective. */
 dt_tensor *dti_tensor_pin(dt_tensor *x, const dt_spec *spec, uint32_t named);

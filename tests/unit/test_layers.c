@@ -2,6 +2,7 @@
  *
  * Layers and models: result and gradients under placements made by hand are those of one rank. */
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include <dtensor/dtensor.h>
@@ -332,6 +333,12 @@ static void wrong_sizes_are_refused(void)
     dt_nn_linear(mesh, -1, 2, NULL), expect_error(ctx, DT_ERR_SHAPE, "weight of linear", "linear");
     dt_nn_linear(mesh, 4, 6, &(dt_linear_params){ .unit = 4 });
     expect_error(ctx, DT_ERR_SHAPE, "units of 4", "units");
+    dt_nn_rms_norm(mesh, 4, -1e-5, DT_F32), expect_error(ctx, DT_ERR_ARG, "rms_norm: expected an eps", "eps below 0");
+    dt_nn_layer_norm(mesh, 4, NAN, DT_F32), expect_error(ctx, DT_ERR_ARG, "layer_norm: expected an eps", "no eps");
+    dt_nn_attention(mesh, &(dt_nn_attention_params){ .width = 8, .heads = 2, .rope_base = -1 });
+    expect_error(ctx, DT_ERR_ARG, "rope_base above 0", "rope_base");
+    dt_nn_linear(mesh, 4, 6, &(dt_linear_params){ .scale = NAN });
+    expect_error(ctx, DT_ERR_ARG, "weight of linear: scale nan", "scale");
     dt_nn_rms_norm(mesh, 4, 0, DT_I64), expect_error(ctx, DT_ERR_DTYPE, "weight of rms_norm", "dtype");
     dt_module *m = dt_nn_gpt(mesh, &gpt_sizes);
     dt_module_materialize(m, 1);

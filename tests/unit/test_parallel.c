@@ -293,6 +293,7 @@ static void test_deep(void)
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 static const dt_style bad_place = { "bad", "weight=S(7)", NULL, NULL }, bad_text = { "bad", "weight", NULL, NULL };
+static const dt_style placed_twice = { "bad", "weight=S(0);bias=R; weight=S(1)", NULL, NULL };
 static const dt_style bad_in = { "bad", NULL, "X", NULL }, two_in = { "bad", NULL, "R;R", NULL };
 
 typedef struct refusal {
@@ -309,6 +310,8 @@ static const refusal refusals[] = {
     { "no style", "head", NULL, DT_ERR_ARG, "no style for \"head\"" },
     { "a dim that is not there", "head", &bad_place, DT_ERR_PLACEMENT, "head: placements \"*,tp:S(7)\"" },
     { "no place", "head", &bad_text, DT_ERR_PARSE, "head: expected NAME=PLACE, got \"weight\"" },
+    { "a parameter twice", "head", &placed_twice, DT_ERR_ARG,
+      "head: \"weight=S(0);bias=R; weight=S(1)\" places weight twice" },
     { "no placement", "head", &bad_in, DT_ERR_PARSE, "head: " },
     { "too many inputs", "head", &two_in, DT_ERR_ARG, "head: a style for more inputs than 1" },
 };
