@@ -221,8 +221,8 @@ static void count_rank(counting *c)
     int64_t all[DT_MAX_LINKS] = { 0 };
     for (int s = 0, n; s < c->n; s += n) {
         int64_t link[DT_MAX_LINKS] = { 0 };
-        for (n = 0; s + n < c->n && c->steps[s + n].stage == c->steps[s].stage; n++)
-            count_step(c, s + n, c->ranks.rank, link);
+        n = dti_steps_at_once(c->steps + s, c->n - s);
+        for (int i = s; i < s + n; i++) count_step(c, i, c->ranks.rank, link);
         for (int l = 0; l <= c->levels; l++) all[l] += link[l];
         if (c->stages) add_rank(c, link, &c->stages[s]);
     }
@@ -279,4 +279,27 @@ dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, 
     while (dti_ranks_next(&c.ranks)) count_rank(&c);
     counting_fini(&c);
     return c.moves;
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+int dti_steps_at_once(const dti_step *steps, int n)
+{
+    int count = 1;
+    while (count < n && steps[count].stage == steps[0].stage) count++;
+    return count;
+}
+
+int64_t dti_route_ns(const dti_topology *topology, const dti_step *steps, int n, const dti_moves *stages)
+{
+    dti_price prices[DT_MAX_LINKS];
+    int64_t ns = 0;
+    dti_price_table(topology, prices);
+    for (int i = 0, count; i < n; i += count) {
+        int64_t messages = 0;
+        count = dti_steps_at_once(steps + i, n - i);
+        for (int k = i; k < i + count; k++) messages += dti_step_messages(&steps[k]);
+        if (stages[i].total) ns += dti_price_step(prices, topology->level_count, stages[i].link, messages);
+    }
+    return ns;
 }

@@ -316,12 +316,9 @@ static int64_t peak_bytes(const dt_plan *plan, const dti_frame *frame)
     return peak;
 }
 
-/* Steps from the first on that are of one stage. */
 int dti_stage_steps(const dt_plan *plan, int first)
 {
-    int n = 1;
-    while (first + n < plan->step_count && plan->steps[first + n].stage == plan->steps[first].stage) n++;
-    return n;
+    return dti_steps_at_once(plan->steps + first, plan->step_count - first);
 }
 
 bool dti_plan_stage_room(dt_plan *plan)
@@ -348,25 +345,13 @@ dti_moves dti_stage_measure(dt_plan *plan, int first)
     return plan->stages ? plan->stages[first] : all;
 }
 
-static double time_us(dt_plan *plan)
-{
-    dti_price prices[DT_MAX_LINKS];
-    int64_t ns = 0;
-    dti_price_table(plan->topology, prices);
-    for (int i = 0, n; i < plan->step_count; i += n) {
-        n = dti_stage_steps(plan, i);
-        dti_moves moves = dti_stage_measure(plan, i);
-        int64_t messages = 0;
-        for (int k = i; k < i + n; k++) messages += dti_step_messages(&plan->steps[k]);
-        if (moves.total) ns += dti_price_step(prices, plan->topology->level_count, moves.link, messages);
-    }
-    return (double)ns / 1000;
-}
-
 double dti_plan_time_us(dt_plan *plan)
 {
     if (plan->timed) return plan->time_us;
-    plan->time_us = time_us(plan);
+    dti_moves all = dti_plan_measure(plan);
+    if (!plan->measured) return 0;
+    const dti_moves *stages = plan->stages ? plan->stages : &all; /* there is but one stage                        */
+    plan->time_us = (double)dti_route_ns(plan->topology, plan->steps, plan->step_count, stages) / 1000;
     plan->timed = true;
     return plan->time_us;
 }

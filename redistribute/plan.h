@@ -108,6 +108,8 @@ int dti_plan_rank(const dt_plan *plan, int i);
 int dti_plan_ranks(const dt_plan *plan);
 /* How many steps from one on are of its stage. */
 int dti_stage_steps(const dt_plan *plan, int first);
+/* How many of n > 0 steps, the first among them, are of its stage. */
+int dti_steps_at_once(const dti_step *steps, int n);
 
 /* ---- counting (volume.c, measure.c) ------------------------------------------------------------------------------ */
 
@@ -144,6 +146,8 @@ int64_t dti_step_messages(const dti_step *step);
 /* stages: what each stage moves, at its first step; or NULL. */
 dti_moves dti_route_moves(const dti_frame *frame, const dti_topology *topology, const dti_step *steps, int n,
                           dti_moves *stages);
+/* Nanoseconds of their price: stages run one after the other. */
+int64_t dti_route_ns(const dti_topology *topology, const dti_step *steps, int n, const dti_moves *stages);
 
 /* Does what is asked of a rank and its copies divide evenly among them? */
 bool dti_step_sends_evenly(const dti_frame *frame, const dti_step *step, int rank);

@@ -11,20 +11,6 @@
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-static int64_t route_ns(const dti_search *s, const dti_route *route)
-{
-    dti_price prices[DT_MAX_LINKS];
-    int64_t ns = 0;
-    dti_price_table(s->plan->topology, prices);
-    for (int i = 0; i < route->step_count; i++) {
-        const dti_step *step = &route->steps[i];
-        dti_moves moves = dti_route_moves(&s->frame, s->plan->topology, step, 1, NULL);
-        int64_t messages = dti_step_messages(step);
-        if (moves.total) ns += dti_price_step(prices, s->plan->topology->level_count, moves.link, messages);
-    }
-    return ns;
-}
-
 static int64_t busiest_sender(const dti_search *s, const dti_route *route)
 {
     int64_t most = 0;
@@ -231,7 +217,9 @@ static void prefer_time(dti_search *s)
     dti_search_direct_sum(s, &direct);
     dti_moves moves = count(s, &direct, &stage);
     if (!small && moves.received > most) return;
-    if (route_ns(s, &direct) >= route_ns(s, &s->best)) return;
+    const dti_topology *topology = s->plan->topology;
+    int64_t ns = dti_route_ns(topology, s->best.steps, s->best.step_count, s->best_stages);
+    if (dti_route_ns(topology, direct.steps, 1, &stage) >= ns) return;
     take(s, &direct, &moves, &stage);
 }
 
