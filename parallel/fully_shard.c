@@ -15,22 +15,46 @@ static bool is_below(const dt_module *module, const dt_module *root)
     return module != NULL;
 }
 
-static bool join(dti_param *param, dt_module *group)
+/* A group within a group keeps what it has. */
+static bool stays(const dti_param *param, const dt_module *group)
+{
+    return param->group && param->group != group && is_below(param->group, group);
+}
+
+static bool may_join(const dti_param *param, const dt_module *group)
 {
     dt_context *ctx = group->ctx;
-    if (param->group && param->group != group && is_below(param->group, group)) return true;
+    if (stays(param, group)) return true;
     if (param->made) return dti_fail(ctx, DT_ERR_STATE, "dt_fully_shard: %s has values", param->name), false;
     if (param->by_hand)
         return dti_fail(ctx, DT_ERR_STATE, "dt_fully_shard: dt_place has said how %s is used", param->name), false;
+    return true;
+}
+
+static bool join(dti_param *param, dt_module *group)
+{
+    if (stays(param, group)) return true;
     param->group = group;
     return dti_param_derive(param);
 }
 
-static bool make_group(dt_module *module, const char *dim, const dt_fully_shard_params *p)
+typedef struct sharding { const char *dim; const dt_fully_shard_params *with; } sharding;
+typedef bool (*module_fn)(dt_module *module, const sharding *s);
+
+static bool may_be_group(dt_module *module, const sharding *s)
 {
     if (module->shard.dim) return dti_fail(module->ctx, DT_ERR_STATE, "dt_fully_shard: it is a group"), false;
-    int m = dti_mesh_dim_index(module->mesh, (dti_word){ dim, (int)strlen(dim) });
-    if (m < 0) return false;
+    if (dti_mesh_dim_index(module->mesh, (dti_word){ s->dim, (int)strlen(s->dim) }) < 0) return false;
+    for (dt_module *at = module; at; at = dti_module_next(module, at))
+        for (const dti_param *param = at->params; param; param = param->next)
+            if (!may_join(param, module)) return false;
+    return true;
+}
+
+static bool make_group(dt_module *module, const sharding *s)
+{
+    const dt_fully_shard_params *p = s->with;
+    int m = dti_mesh_dim_index(module->mesh, (dti_word){ s->dim, (int)strlen(s->dim) });
     module->shard = (dti_shard){ module->mesh->dims[m].name, p->compute, p->zero };
     module->use_params = (dti_use_params){ .reduce = p->reduce, .keep = p->keep_gathered,
                                            .prefetch = p->prefetch ? p->prefetch : 1 };
@@ -57,23 +81,33 @@ static bool check(dt_module *root, const char *pattern, const char *dim, const d
     return dti_pattern_ok(root, "dt_fully_shard", pattern);
 }
 
-dt_status dt_fully_shard(dt_module *root, const char *pattern, const char *dim, const dt_fully_shard_params *params)
+/* Every module that a pattern names. Returns how many; -1: the error. */
+static int for_matches(dt_module *root, const char *pattern, module_fn fn, const sharding *s)
 {
-    static const dt_fully_shard_params none = { 0 };
-    const dt_fully_shard_params *p = params ? params : &none;
-    int n = 0;
-    if (!root) return DT_ERR_ARG;
     dt_context *ctx = root->ctx;
-    if (dti_failed(ctx) || !check(root, pattern, dim, p)) return ctx->status;
+    int n = 0;
     for (dt_module *at = root; at; at = dti_module_next(root, at)) {
         const char *path = dti_path_below(root, dt_module_path(at)), *outside = ctx->inside;
         if (!path || !dti_path_matches(path, pattern)) continue;
         ctx->inside = dti_module_name(at);
-        bool made = make_group(at, dim, p);
+        bool done = fn(at, s);
         ctx->inside = outside;
-        if (!made) return ctx->status;
+        if (!done) return -1;
         n++;
     }
+    return n;
+}
+
+/* All are looked at before any is changed. */
+dt_status dt_fully_shard(dt_module *root, const char *pattern, const char *dim, const dt_fully_shard_params *params)
+{
+    static const dt_fully_shard_params none = { 0 };
+    sharding s = { dim, params ? params : &none };
+    if (!root) return DT_ERR_ARG;
+    dt_context *ctx = root->ctx;
+    if (dti_failed(ctx) || !check(root, pattern, dim, s.with)) return ctx->status;
+    int n = for_matches(root, pattern, may_be_group, &s);
+    if (n > 0) for_matches(root, pattern, make_group, &s);
     if (n == 0)
         dti_fail(ctx, DT_ERR_ARG, "dt_fully_shard: nothing in %s matches \"%s\"", dti_module_name(root), pattern);
     return ctx->status;

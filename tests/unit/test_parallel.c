@@ -347,6 +347,12 @@ static void test_errors(void)
     dt_fully_shard(model, "layers.0", "dp", NULL);
     dt_fully_shard(model, "layers.0", "dp", NULL);
     expect_error(ctx, DT_ERR_STATE, "layers.0: dt_fully_shard: it is a group", "a group twice");
+    dt_module *late = dt_nn_llama(mesh, &llama);
+    dt_fully_shard(late, "layers.1", "dp", NULL);
+    dt_fully_shard(late, "layers.*", "dp", NULL);
+    expect_error(ctx, DT_ERR_STATE, "layers.1: dt_fully_shard: it is a group", "a group among others");
+    dt_fully_shard(late, "layers.0", "dp", NULL);
+    expect_no_error(ctx, "what was refused with it is no group");
     dt_fully_shard(model, "layers.1", "dp", &(dt_fully_shard_params){ .zero = 4 });
     expect_error(ctx, DT_ERR_ARG, "expected zero 0 to 3, got 4", "zero 4");
     dt_place(model, "layers.0.attn.wq.weight", "dp:S(0)", "bf16@");
