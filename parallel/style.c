@@ -153,13 +153,13 @@ static dti_param *find_param(dt_module *module, dti_word name)
     return param;
 }
 
-static bool place_param(dti_param *param, const char *dim, const char *place)
+static bool place_param(dti_param *param, const char *dim, const char *place, bool checking)
 {
     char text[MAX_TEXT];
     if (param->made) return dti_fail(param->tensor->ctx, DT_ERR_STATE, "%s has values", param->name), false;
     snprintf(text, sizeof text, "*,%s:%s", dim, place);
     const dt_spec *base = dti_param_spec(param, text, DT_DTYPE_DEFAULT);
-    if (!base) return false;
+    if (!base || checking) return base != NULL;
     param->base = base;
     return dti_param_derive(param);
 }
@@ -179,7 +179,7 @@ static bool named_before(const char *list, dti_word name)
 }
 
 /* "weight=S(0);bias=S(0)". */
-static bool place_params(dt_module *module, const char *list, styled *s)
+static bool place_params(dt_module *module, const char *list, styled *s, bool checking)
 {
     char place[MAX_PLACE];
     const char *all = list;
@@ -193,7 +193,7 @@ static bool place_params(dt_module *module, const char *list, styled *s)
         dti_word at = { name.text + name.n + 1, piece.n - name.n - 1 };
         if (!read_place(module, s->dim, at, place)) return false;
         if (!param || !*place) continue;
-        if (!place_param(param, s->dim, place)) return false;
+        if (!place_param(param, s->dim, place, checking)) return false;
         int outer = dti_param_outer(param, s->dim);
         if (outer) s->outer = outer;
     }
@@ -207,19 +207,20 @@ static bool has_style(const dt_module *module, const char *dim)
     return false;
 }
 
-static bool apply(dt_module *module, const char *dim, const dt_style_row *row)
+static bool apply(dt_module *module, const char *dim, const dt_style_row *row, bool checking)
 {
     dt_context *ctx = module->ctx;
+    styled checked;
     if (has_style(module, dim)) return dti_fail(ctx, DT_ERR_STATE, "it has a style along %s", dim), false;
     int m = dti_mesh_dim_index(module->mesh, (dti_word){ dim, (int)strlen(dim) });
-    styled *s = m < 0 ? NULL : dti_context_take(ctx, sizeof *s);
+    styled *s = m < 0 ? NULL : checking ? memset(&checked, 0, sizeof checked) : dti_context_take(ctx, sizeof *s);
     const char *out = row->out ? row->out : row->style->out;
     if (!s) return false;
     s->dim = module->mesh->dims[m].name;
-    return place_params(module, row->style->params, s)
+    return place_params(module, row->style->params, s, checking)
         && read_inputs(module, dim, row->in ? row->in : row->style->in, s)
         && (!out || read_place(module, dim, (dti_word){ out, (int)strlen(out) }, s->out))
-        && dti_module_hook_owned(module, place_input, place_output, s, NULL) == DT_OK;
+        && (checking || dti_module_hook_owned(module, place_input, place_output, s, NULL) == DT_OK);
 }
 
 /* ---- a table ----------------------------------------------------------------------------------------------------- */
@@ -263,11 +264,12 @@ static bool visit(dt_module *root, dt_module *module, const char *dim, const dt_
     root->ctx->inside = dti_module_name(module);
     if (clash)
         dti_fail(root->ctx, DT_ERR_ARG, "dt_parallelize: \"%s\" and \"%s\" match it", row->pattern, clash->pattern);
-    bool done = !clash && (checking || apply(module, dim, row));
+    bool done = !clash && apply(module, dim, row, checking);
     root->ctx->inside = outside;
     return done;
 }
 
+/* All are looked at before any is changed. */
 dt_status dt_parallelize(dt_module *root, const char *dim, const dt_style_row *rows, int n)
 {
     if (!root) return DT_ERR_ARG;

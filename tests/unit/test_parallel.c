@@ -333,6 +333,12 @@ static void test_errors(void)
     dt_parallelize(model, "tp", twice, 1);
     dt_parallelize(model, "tp", twice, 1);
     expect_error(ctx, DT_ERR_STATE, "head: it has a style along tp", "a second style");
+    const dt_style_row late_fault[] = { { "embed", &dt_style_vocab, NULL, NULL }, { "head", &bad_in, NULL, NULL } };
+    dt_module *later = dt_nn_llama(mesh, &llama);
+    dt_parallelize(later, "tp", late_fault, 2);
+    expect_error(ctx, DT_ERR_PARSE, "head: ", "a fault in the last row");
+    dt_parallelize(later, "tp", late_fault, 1);
+    expect_no_error(ctx, "what was refused with it has no style");
     dt_parallelize(model, "cp", twice, 1);
     expect_error(ctx, DT_ERR_ARG, "mesh \"dp=2,tp=2\" has no dim \"cp\"", "an unknown dim");
     dt_mesh *other = dt_mesh_create(ctx, "zz=4");
