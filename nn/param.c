@@ -54,7 +54,9 @@ static bool check(dt_module *module, const char *name, const dt_shape *shape, co
         return refuse(module, DT_ERR_SHAPE, name, "more dims than there may be,", shape->n);
     for (int d = 0; d < shape->n; d++)
         if (shape->dim[d] < 0) return refuse(module, DT_ERR_SHAPE, name, "a dim of size", shape->dim[d]);
-    if ((unsigned)p->dtype > DT_F16) return refuse(module, DT_ERR_DTYPE, name, "no float, dtype", p->dtype);
+    if ((unsigned)p->dtype > DT_F16)
+        return dti_fail(module->ctx, DT_ERR_DTYPE, "dt_module_param: %s of %s: %s is no float", name,
+                        dti_module_name(module), dt_dtype_text(p->dtype)), false;
     if ((unsigned)p->init >= DT_INIT_COUNT) return refuse(module, DT_ERR_ARG, name, "no dt_init,", p->init);
     if (!isfinite(p->scale))
         return dti_fail(module->ctx, DT_ERR_ARG, "dt_module_param: %s of %s: scale %g", name, dti_module_name(module),
