@@ -217,7 +217,7 @@ void dti_search_sums(dti_search *s)
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
-    if (conflicts && !levels && widened(s) == 0) {
+    if (conflicts && s->plan->topology->level_count == 1 && widened(s) == 0) {
         offer_equal_sums(s, conflicts);
         return;
     }
