@@ -16,11 +16,25 @@ static void set_region(const dti_search *s, const dti_region *r, uint32_t closed
     }
 }
 
-static int largest_block(const dti_search *s, const dti_holding *holding)
+static int64_t pieces_along(const dti_holding *holding, int block)
+{
+    int64_t pieces = 1;
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].block == block) pieces *= holding->carves[i].pieces;
+    return pieces;
+}
+
+/* Where the cuts of both ends leave most: the same block for every view, so that all take the same part. */
+static int largest_block(const dti_search *s)
 {
     int best = 0;
-    for (int b = 1; b < s->frame.block_count; b++)
-        if (dti_frame_largest(&s->frame, holding, b) > dti_frame_largest(&s->frame, holding, best)) best = b;
+    int64_t most = -1;
+    for (int b = 0; b < s->frame.block_count; b++) {
+        int64_t left = s->frame.blocks[b] / pieces_along(s->from, b) / pieces_along(s->to, b);
+        if (left <= most) continue;
+        most = left;
+        best = b;
+    }
     return best;
 }
 
@@ -32,5 +46,5 @@ void dti_region_view(const dti_search *s, const dti_region *r, const dti_holding
     dti_room_copy(&modes, other);
     set_region(s, r, also_closed, &modes);
     dti_room_carve_all(view, &modes.holding);
-    if (r->hi - r->lo < r->pieces) dti_room_part(view, largest_block(s, &view->holding), r->lo, r->hi, r->pieces);
+    if (r->hi - r->lo < r->pieces) dti_room_part(view, largest_block(s), r->lo, r->hi, r->pieces);
 }

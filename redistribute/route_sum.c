@@ -56,6 +56,7 @@ static const dti_holding *append_sums(dti_search *s, dti_route *route, bool by_l
         uint32_t later = s->summed & ~dti_frame_inside(&s->frame, level - 1);
         const dti_holding *to = sum_at_source(s, from, later, atoms);
         dti_search_add(s, route, &s->frame, from, to, true, s->summed & atoms);
+        if (later) route->steps[route->step_count - 1].gives = s->plan->source->layout->dtype;
         from = to;
     }
     return from;
@@ -102,13 +103,21 @@ void dti_search_direct_sum(dti_search *s, dti_route *route)
  * both, a rank receives 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it
  * does not.                                                                                                          */
 
-/* Does whatever ranks share out have a whole number of parts, and can each be cut again? */
+static bool divides(const dti_holding *holding)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        if (holding->carves[i].size % holding->carves[i].pieces) return false;
+    return true;
+}
+
+/* Do all cuts leave equal pieces, and can each be shared out by all ranks, in so many parts, and none is empty? */
 static bool is_even(const dti_search *s, int pieces)
 {
     int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
-    for (int b = 0; b < s->frame.block_count; b++)
-        if (s->frame.blocks[b] % ranks || s->frame.blocks[b] < ranks * pieces) return false;
-    return true;
+    bool even = divides(s->from) && divides(s->to);
+    for (int b = 0; b < s->frame.block_count && even; b++)
+        even = s->frame.blocks[b] > 0 && s->frame.blocks[b] % (ranks * pieces) == 0;
+    return even;
 }
 
 /* What one end, closed by its own cuts, has of a region; nothing else is closed but some atoms, and some share. */
@@ -149,12 +158,18 @@ static int target_part(const dti_search *s, int *pieces)
     return part;
 }
 
-/* false: this is no case for it. */
-static bool offer_balanced(dti_search *s, uint32_t conflicts)
+static bool can_balance(const dti_search *s, uint32_t conflicts)
+{
+    int pieces;
+    target_part(s, &pieces);
+    return dti_bits(conflicts) <= MAX_CONFLICTS && pieces <= MAX_PIECES && !dti_holding_shares(s->to);
+}
+
+static void offer_balanced(dti_search *s, uint32_t conflicts)
 {
     dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
     int n = dti_bits(conflicts), pieces, part = target_part(s, &pieces);
-    if (n > MAX_CONFLICTS || pieces > MAX_PIECES || dti_holding_shares(s->to)) return false;
+    if (!can_balance(s, conflicts)) return;
     add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, &sums, &copies);
     for (int i = 0; i < n; i++) {
         if (part > 0) add_region(s, &(dti_region){ conflicts, i, 0, part, pieces }, true, &sums, &copies);
@@ -162,7 +177,6 @@ static bool offer_balanced(dti_search *s, uint32_t conflicts)
     }
     for (int i = 0; i < copies.step_count; i++) sums.steps[sums.step_count++] = copies.steps[i];
     dti_search_offer(s, &sums);
-    return true;
 }
 
 /* Above 0: contributions may be cheaper than copies of their sum; 0: they cost as much. */
@@ -198,32 +212,34 @@ static bool cuts_twice(const dti_search *s, uint32_t conflicts)
     return false;
 }
 
-/* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
- * first that shares them evenly will do. The likeliest comes first. Where all parts are even no rank sums at the source
- * what balanced sums would not spare it. */
-static void offer_equal_sums(dti_search *s, uint32_t conflicts)
+/* Where all parts are even no rank sums at the source what balanced sums would not spare it. false: that is not so. */
+static bool offer_even_sums(dti_search *s, uint32_t conflicts)
 {
-    bool even = is_even(s, 1), balanced_first = even && cuts_twice(s, conflicts), balanced = false;
+    int pieces;
+    target_part(s, &pieces);
+    if (!is_even(s, pieces) || !can_balance(s, conflicts)) return false;
+    bool balanced_first = cuts_twice(s, conflicts);
     for (int i = 0; i < 2; i++) {
-        if ((i == 0) == balanced_first) balanced = offer_balanced(s, conflicts);
+        if ((i == 0) == balanced_first) offer_balanced(s, conflicts);
         else offer_sum_at_target(s);
-        if (s->found && dti_search_done(s)) return;
+        if (dti_search_done(s)) break;
     }
-    if (!balanced || !even) offer_sums(s, false);
+    return true;
 }
 
+/* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
+ * first that shares them evenly will do. */
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
-    if (conflicts && s->plan->topology->level_count == 1 && widened(s) == 0) {
-        offer_equal_sums(s, conflicts);
-        return;
-    }
+    bool alike = conflicts && s->plan->topology->level_count == 1 && widened(s) == 0;
+    if (alike && offer_even_sums(s, conflicts)) return;
     if (conflicts) offer_sum_at_target(s);
+    if (alike && dti_search_done(s)) return;
     offer_sums(s, false);
-    if (conflicts && !levels) offer_balanced(s, conflicts);
     if (widened(s) > 0) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
+    else if (conflicts && !dti_search_done(s)) offer_balanced(s, conflicts);
 }

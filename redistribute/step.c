@@ -71,14 +71,15 @@ static dt_dtype sums_in(dt_dtype dtype) { return dtype == DT_BF16 || dtype == DT
 
 static dt_dtype smaller(dt_dtype a, dt_dtype b) { return dt_dtype_bytes(b) < dt_dtype_bytes(a) ? b : a; }
 
-/* What is summed travels as it is, and what is only moved as the smaller of both dtypes, to the last step. */
+/* What is summed travels as it is, and what is only moved as the smaller of both dtypes, to the last step; a sum that
+ * is not all gives what it takes (append_sums). */
 static void set_dtypes(const dti_search *s, uint32_t summed, bool last, dti_step *step)
 {
     dt_dtype source = s->plan->source->layout->dtype, target = s->plan->target->layout->dtype;
     dt_dtype moved = s->summed ? target : smaller(source, target);
     step->travels = summed ? source : moved;
     step->sums_in = summed ? sums_in(source) : DT_DTYPE_DEFAULT;
-    step->gives = last ? target : summed && (s->summed & ~summed) ? source : moved;
+    step->gives = last ? target : moved;
 }
 
 /* How many ranks that differ in some atoms, which nothing closes, are to hold an element: but for its holders' own

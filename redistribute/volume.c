@@ -5,6 +5,7 @@
  * of these. */
 #include "redistribute/plan.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +125,8 @@ static dti_memo *memo_new(const dti_frame *frame, const dti_step *step, dti_memo
     memo_side sides[2 * DTI_MAX_BLOCKS];
     int n = before ? frame->block_count : 2 * frame->block_count, count;
     if (!find_sides(frame, step, n, sides, &count)) return NULL;
-    size_t own = sizeof(dti_memo) + (size_t)n * sizeof *sides;
+    size_t align = _Alignof(max_align_t), named = (size_t)n * sizeof *sides;
+    size_t own = (sizeof(dti_memo) + named + align - 1) / align * align;
     dti_memo *memo = malloc(own + (size_t)count * (sizeof *memo->sets + sizeof *memo->counts));
     if (!memo) return NULL;
     memo->frame = frame;
@@ -133,7 +135,7 @@ static dti_memo *memo_new(const dti_frame *frame, const dti_step *step, dti_memo
     memo->set_count = count;
     memo->sets = (dti_set *)(void *)((char *)memo + own);
     memo->counts = (int64_t *)(void *)(memo->sets + count);
-    memcpy(memo->sides, sides, own - sizeof *memo);
+    memcpy(memo->sides, sides, named);
     for (int i = 0; i < count; i++) memo->counts[i] = -1;
     return memo;
 }
