@@ -265,6 +265,15 @@ static bool try_plan(trial *t)
     return t->broken || try_end(t);
 }
 
+/* Does every step take elements in the dtype in which steps before it gave them? */
+static bool dtypes_meet(const dt_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < i; k++)
+            if (plan->steps[k].to == plan->steps[i].from && plan->steps[k].gives != plan->steps[i].travels) return false;
+    return true;
+}
+
 dt_status dt_plan_check(const dt_plan *plan)
 {
     if (!plan) return DT_ERR_ARG;
@@ -278,6 +287,7 @@ dt_status dt_plan_check(const dt_plan *plan)
     t.now = calloc(cells, sizeof *t.now);
     t.next = calloc(cells, sizeof *t.next);
     bool done = t.first && t.now && t.next && try_plan(&t);
+    if (!t.broken && !dtypes_meet(plan)) t.broken = "takes elements in another dtype than they have";
     free(t.first);
     free(t.now);
     free(t.next);

@@ -69,7 +69,8 @@ DT_API const char *dt_plan_text(const dt_plan *plan);
 DT_API int64_t dt_plan_received(const dt_plan *plan, int rank);
 DT_API int64_t dt_plan_sent(const dt_plan *plan, int rank);
 /* Does it keep its promises: every target element arrives once, from a rank that has it, sums count every contribution
- * once? For tests and debug builds: as slow as the redistribution itself. DT_OK, or the first broken promise. Local. */
+ * once, steps take elements in the dtype they have? For tests and debug builds: as slow as the redistribution itself.
+ * DT_OK, or the first broken promise. Local. */
 DT_API dt_status dt_plan_check(const dt_plan *plan);
 
 DT_END_DECLS
