@@ -21,14 +21,14 @@ static bool stays(const dti_param *param, const dt_module *group)
     return param->group && param->group != group && is_below(param->group, group);
 }
 
-static bool may_join(const dti_param *param, const dt_module *group)
+static bool may_join(const dti_param *param, const dt_module *group, const dti_shard *shard)
 {
     dt_context *ctx = group->ctx;
     if (stays(param, group)) return true;
     if (param->made) return dti_fail(ctx, DT_ERR_STATE, "dt_fully_shard: %s has values", param->name), false;
     if (param->by_hand)
         return dti_fail(ctx, DT_ERR_STATE, "dt_fully_shard: dt_place has said how %s is used", param->name), false;
-    return true;
+    return dti_param_may(param, shard);
 }
 
 static bool join(dti_param *param, dt_module *group)
@@ -41,21 +41,27 @@ static bool join(dti_param *param, dt_module *group)
 typedef struct sharding { const char *dim; const dt_fully_shard_params *with; } sharding;
 typedef bool (*module_fn)(dt_module *module, const sharding *s);
 
+static dti_shard shard_for(const dt_module *module, const sharding *s)
+{
+    int m = dti_mesh_dim_index(module->mesh, (dti_word){ s->dim, (int)strlen(s->dim) });
+    return (dti_shard){ m < 0 ? NULL : module->mesh->dims[m].name, s->with->compute, s->with->zero };
+}
+
 static bool may_be_group(dt_module *module, const sharding *s)
 {
     if (module->shard.dim) return dti_fail(module->ctx, DT_ERR_STATE, "dt_fully_shard: it is a group"), false;
-    if (dti_mesh_dim_index(module->mesh, (dti_word){ s->dim, (int)strlen(s->dim) }) < 0) return false;
+    dti_shard shard = shard_for(module, s);
+    if (!shard.dim) return false;
     for (dt_module *at = module; at; at = dti_module_next(module, at))
         for (const dti_param *param = at->params; param; param = param->next)
-            if (!may_join(param, module)) return false;
+            if (!may_join(param, module, &shard)) return false;
     return true;
 }
 
 static bool make_group(dt_module *module, const sharding *s)
 {
     const dt_fully_shard_params *p = s->with;
-    int m = dti_mesh_dim_index(module->mesh, (dti_word){ s->dim, (int)strlen(s->dim) });
-    module->shard = (dti_shard){ module->mesh->dims[m].name, p->compute, p->zero };
+    module->shard = shard_for(module, s);
     module->use_params = (dti_use_params){ .reduce = p->reduce, .keep = p->keep_gathered,
                                            .prefetch = p->prefetch ? p->prefetch : 1 };
     for (dt_module *at = module; at; at = dti_module_next(module, at))

@@ -191,28 +191,48 @@ static const dt_spec *in_pieces(const dt_spec *laid, const char *dim)
     return dti_spec_intern(laid->mesh, &form);
 }
 
-static bool store(dti_param *param, const dt_spec *stored, const dt_spec *used, const dt_spec *grad,
-                  const dt_spec *state)
+/* What follows of what was said. */
+typedef struct derived { const dt_spec *stored, *used, *grad, *state; } derived;
+
+/* false: the error. */
+static bool work_out(const dti_param *param, const dti_shard *shard, derived *out)
 {
-    if (!stored || !used || dti_failed(param->tensor->ctx)) return false;
-    dti_param_store(param, stored);
-    param->used = used == stored ? NULL : used;
-    param->grad = grad;
-    param->state = state;
-    return true;
+    const dt_spec *laid = lay(param, base_of(param));
+    if (!laid) return false;
+    *out = (derived){ .stored = laid, .used = laid };
+    if (param->by_hand) out->used = lay(param, param->by_hand);
+    else if (shard->dim) {
+        const dt_spec *pieces = in_pieces(laid, shard->dim);
+        bool whole = shard->zero == 1 || shard->zero == 2;
+        out->used = dti_spec_as_dtype(laid, shard->compute);
+        if (whole) out->state = pieces;
+        else out->stored = pieces;
+        if (shard->zero == 2) out->grad = pieces;
+        if (!pieces) return false;
+    }
+    return out->used && !dti_failed(param->tensor->ctx);
+}
+
+static const dti_shard *shard_of(const dti_param *param)
+{
+    static const dti_shard none = { 0 };
+    return param->group ? &param->group->shard : &none;
+}
+
+bool dti_param_may(const dti_param *param, const dti_shard *shard)
+{
+    derived d;
+    return work_out(param, shard ? shard : shard_of(param), &d);
 }
 
 bool dti_param_derive(dti_param *param)
 {
-    static const dti_shard none = { 0 };
-    const dti_shard *shard = param->group ? &param->group->shard : &none;
+    derived d;
+    if (!work_out(param, shard_of(param), &d)) return false;
     param->base = base_of(param);
-    const dt_spec *laid = lay(param, param->base);
-    if (!laid) return false;
-    if (param->by_hand) return store(param, laid, lay(param, param->by_hand), NULL, NULL);
-    if (!shard->dim) return store(param, laid, laid, NULL, NULL);
-    const dt_spec *pieces = in_pieces(laid, shard->dim), *used = dti_spec_as_dtype(laid, shard->compute);
-    bool whole = shard->zero == 1 || shard->zero == 2;
-    if (!pieces) return false;
-    return store(param, whole ? laid : pieces, used, shard->zero == 2 ? pieces : NULL, whole ? pieces : NULL);
+    dti_param_store(param, d.stored);
+    param->used = d.used == d.stored ? NULL : d.used;
+    param->grad = d.grad;
+    param->state = d.state;
+    return true;
 }

@@ -9,6 +9,8 @@
 
 /* A parameter's base placed as a text says; "*" is as it is so far. dtype 0: its own. NULL: the error. */
 const dt_spec *dti_param_spec(const dti_param *param, const char *placements, dt_dtype dtype);
+/* Could it be derived, in a group of such a kind (NULL: its own)? Changes nothing. false: the error. */
+bool dti_param_may(const dti_param *param, const dti_shard *shard);
 /* Set where it is stored, used, where its gradient and its states lie. false: the error. */
 bool dti_param_derive(dti_param *param);
 /* The outer part of a mesh dim that is split for a parameter with fewer units than it has ranks; 0: it is not. */

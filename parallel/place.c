@@ -25,7 +25,7 @@ static bool read_used(dt_context *ctx, const char *used, dt_dtype *dtype, const 
     return false;
 }
 
-static bool place(dti_param *param, const char *stored, const char *used)
+static bool place(dti_param *param, const char *stored, const char *used, bool checking)
 {
     dt_context *ctx = param->tensor->ctx;
     dt_dtype dtype;
@@ -36,27 +36,40 @@ static bool place(dti_param *param, const char *stored, const char *used)
     const dt_spec *base = dti_param_spec(param, stored, DT_DTYPE_DEFAULT), *by_hand = NULL;
     if (base && used && read_used(ctx, used, &dtype, &placements)) by_hand = dti_param_spec(param, placements, dtype);
     if (!base || (used && !by_hand)) return false;
-    param->base = base;
-    param->by_hand = by_hand;
+    dti_param placed = *param;
+    placed.base = base;
+    placed.by_hand = by_hand;
+    if (checking) return dti_param_may(&placed, NULL);
+    *param = placed;
     return dti_param_derive(param);
 }
 
-dt_status dt_place(dt_module *root, const char *pattern, const char *stored, const char *used)
+/* Every parameter that a pattern names. Returns how many; -1: the error. */
+static int place_all(dt_module *root, const char *pattern, const char *stored, const char *used, bool checking)
 {
-    if (!root) return DT_ERR_ARG;
     dt_context *ctx = root->ctx;
     int n = 0;
-    if (dti_failed(ctx) || !dti_pattern_ok(root, "dt_place", pattern)) return ctx->status;
     for (dt_module *at = root; at; at = dti_module_next(root, at))
         for (dti_param *param = at->params; param; param = param->next) {
             const char *path = dt_param_path(param->tensor), *outside = ctx->inside;
             if (!path || !dti_path_matches(dti_path_below(root, path), pattern)) continue;
             ctx->inside = path;
-            bool placed = place(param, stored, used);
+            bool placed = place(param, stored, used, checking);
             ctx->inside = outside;
-            if (!placed) return ctx->status;
+            if (!placed) return -1;
             n++;
         }
+    return n;
+}
+
+/* All are looked at before any is changed. */
+dt_status dt_place(dt_module *root, const char *pattern, const char *stored, const char *used)
+{
+    if (!root) return DT_ERR_ARG;
+    dt_context *ctx = root->ctx;
+    if (dti_failed(ctx) || !dti_pattern_ok(root, "dt_place", pattern)) return ctx->status;
+    int n = place_all(root, pattern, stored, used, true);
+    if (n > 0) place_all(root, pattern, stored, used, false);
     if (n == 0)
         dti_fail(ctx, DT_ERR_ARG, "dt_place: no parameter of %s matches \"%s\"", dti_module_name(root), pattern);
     return ctx->status;

@@ -159,8 +159,11 @@ static bool place_param(dti_param *param, const char *dim, const char *place, bo
     if (param->made) return dti_fail(param->tensor->ctx, DT_ERR_STATE, "%s has values", param->name), false;
     snprintf(text, sizeof text, "*,%s:%s", dim, place);
     const dt_spec *base = dti_param_spec(param, text, DT_DTYPE_DEFAULT);
-    if (!base || checking) return base != NULL;
-    param->base = base;
+    if (!base) return false;
+    dti_param placed = *param;
+    placed.base = base;
+    if (checking) return dti_param_may(&placed, NULL);
+    *param = placed;
     return dti_param_derive(param);
 }
 

@@ -269,8 +269,10 @@ static bool try_plan(trial *t)
 static bool dtypes_meet(const dt_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++)
-        for (int k = 0; k < i; k++)
-            if (plan->steps[k].to == plan->steps[i].from && plan->steps[k].gives != plan->steps[i].travels) return false;
+        for (int k = 0; k < i; k++) {
+            const dti_step *step = &plan->steps[i], *before = &plan->steps[k];
+            if (before->to == step->from && before->gives != step->travels) return false;
+        }
     return true;
 }
 

@@ -3,7 +3,8 @@
  * Where a model lies. A style says, for one mesh dim, where a module's parameters lie and what its inputs and result
  * are placed as; other mesh dims stay as they are. dt_place says the same of parameters by hand, dt_fully_shard splits
  * stored parameters over a mesh dim and gathers them in groups while they are used. All of it is said before
- * dt_module_materialize, in any order, and nothing of it changes a value. Local; every rank says the same.
+ * dt_module_materialize, in any order, and nothing of it changes a value. A call that is refused has changed nothing.
+ * Local; every rank says the same.
  *
  *     static const dt_style_row rows[] = {
  *         { "mlp", &dt_style_io, "R", NULL },               what comes in is made whole along tp, once for both

@@ -359,6 +359,17 @@ static void test_errors(void)
     expect_error(ctx, DT_ERR_STATE, "layers.1: dt_fully_shard: it is a group", "a group among others");
     dt_fully_shard(late, "layers.0", "dp", NULL);
     expect_no_error(ctx, "what was refused with it is no group");
+    late = dt_nn_llama(mesh, &llama);
+    dt_place(late, "layers.1.mlp.up.weight", "dp:S(1)", NULL);
+    dt_fully_shard(late, "layers.*", "dp", NULL);
+    expect_error(ctx, DT_ERR_PLACEMENT, "layers.1: dt_fully_shard: expected R along dp", "one that is in pieces");
+    dt_parallelize(late, "dp", &(dt_style_row){ "layers.*.mlp.down", &dt_style_rowwise, NULL, NULL }, 1);
+    expect_no_error(ctx, "layers.0 is no group");
+    dt_fully_shard(late, "layers.1.attn", "dp", NULL);
+    dt_parallelize(late, "dp", &(dt_style_row){ "layers.*.attn.wq", &dt_style_colwise, NULL, NULL }, 1);
+    expect_error(ctx, DT_ERR_PLACEMENT, "layers.1.attn.wq: dt_fully_shard: expected R along dp", "one of a group");
+    dt_fully_shard(late, "layers.0.attn", "dp", NULL);
+    expect_no_error(ctx, "layers.0.attn.wq has no style");
     dt_fully_shard(model, "layers.1", "dp", &(dt_fully_shard_params){ .zero = 4 });
     expect_error(ctx, DT_ERR_ARG, "expected zero 0 to 3, got 4", "zero 4");
     dt_place(model, "layers.0.attn.wq.weight", "dp:S(0)", "bf16@");
@@ -374,6 +385,15 @@ static void test_errors(void)
     expect_error(ctx, DT_ERR_STATE, "head.weight: dt_place: it has values", "placed too late");
     dt_fully_shard(model, "layers.1", "dp", NULL);
     expect_error(ctx, DT_ERR_STATE, "has values", "grouped too late");
+    dt_module *pieces = dt_nn_llama(mesh, &llama), *child = NULL;
+    dt_module_list(pieces, "head", &child, 1);
+    dt_module_materialize(child, 1);
+    dt_place(pieces, "**.weight", "dp:S(0)", NULL);
+    expect_error(ctx, DT_ERR_STATE, "head.weight: dt_place: it has values", "one of many has values");
+    dt_module_list(pieces, "embed", &child, 1);
+    dt_tensor *weight = NULL;
+    dt_module_params(child, NULL, &weight, 1);
+    expect(strcmp(dt_spec_placements(dt_tensor_spec(weight)), "") == 0, "%s", dt_spec_text(dt_tensor_spec(weight)));
     dt_context_destroy(&ctx);
 }
 
