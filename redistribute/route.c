@@ -84,7 +84,8 @@ static bool keeps_first(dti_partial kind) { return kind == DTI_SUM || kind == DT
 /* Would P(avg) of integers be divided, or multiplied, without a sum? Then bits would be lost. */
 static bool loses_bits(const dti_search *s, const dti_atom *atom)
 {
-    bool integers = dti_sum_dtype((dt_dtype)s->plan->source->form.dtype) == DT_I64;
+    bool integers = dti_sum_dtype(s->plan->source->layout->dtype) == DT_I64
+        || dti_sum_dtype(s->plan->target->layout->dtype) == DT_I64;
     return integers && ((atom->source == DTI_AVG && atom->target == DTI_SUM)
                         || (atom->target == DTI_AVG && (atom->source == DTI_SUM || atom->source_cuts)));
 }
