@@ -454,21 +454,6 @@ void dti_holding_set(const dti_holding *holding, int block, int64_t n, int rank,
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
-static bool cuts(const dti_holding *holding, dti_axis axis, int block)
-{
-    for (int i = 0; i < holding->carve_count; i++)
-        for (int d = 0; d < holding->carves[i].count && holding->carves[i].block == block; d++)
-            if (holding->digits[holding->carves[i].first + d].stride == axis.stride) return true;
-    return false;
-}
-
-bool dti_holdings_cut(const dti_holding *a, const dti_holding *b, dti_axis axis, int blocks)
-{
-    for (int block = 0; block < blocks; block++)
-        if (cuts(a, axis, block) && cuts(b, axis, block)) return true;
-    return false;
-}
-
 bool dti_holding_closes(const dti_holding *holding, dti_axis axis)
 {
     for (int i = 0; i < holding->digit_count; i++)

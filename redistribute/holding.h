@@ -80,8 +80,6 @@ bool dti_holding_within(const dti_holding *holding, const dti_holding *other, in
 bool dti_holding_equal(const dti_holding *a, const dti_holding *b);
 /* Is anything in it carved by count? */
 bool dti_holding_shares(const dti_holding *holding);
-/* Do digits on this axis, whatever their modes, cut one of so many blocks in both? */
-bool dti_holdings_cut(const dti_holding *a, const dti_holding *b, dti_axis axis, int blocks);
 /* Does a rank's digit on this axis restrict what it holds? */
 bool dti_holding_closes(const dti_holding *holding, dti_axis axis);
 

@@ -36,11 +36,20 @@ static bool same_pieces(const dti_holding *a, const dti_holding *b)
     return true;
 }
 
+static bool cut_here(const dti_holding *holding, dti_axis axis, int block)
+{
+    for (int i = 0; i < holding->carve_count; i++)
+        for (int d = 0; d < holding->carves[i].count && holding->carves[i].block == block; d++)
+            if (holding->digits[holding->carves[i].first + d].stride == axis.stride) return true;
+    return false;
+}
+
 /* Does every axis that cuts before and after cut another block after? */
 static bool blocks_change(const dti_frame *frame, const dti_step *step)
 {
     for (int i = step->sum_count; i < step->sum_count + step->cut_count; i++)
-        if (dti_holdings_cut(step->from, step->to, step->asked[i], frame->block_count)) return false;
+        for (int b = 0; b < frame->block_count; b++)
+            if (cut_here(step->from, step->asked[i], b) && cut_here(step->to, step->asked[i], b)) return false;
     return true;
 }
 

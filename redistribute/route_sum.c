@@ -111,7 +111,7 @@ static bool divides(const dti_holding *holding)
 }
 
 /* Do all cuts leave equal pieces, and can each be shared out by all ranks, in so many parts, and none is empty? */
-static bool is_even(const dti_search *s, int pieces)
+static bool is_even(const dti_search *s, int64_t pieces)
 {
     int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
     bool even = divides(s->from) && divides(s->to);
@@ -165,6 +165,14 @@ static bool can_balance(const dti_search *s, uint32_t conflicts)
     return dti_bits(conflicts) <= MAX_CONFLICTS && pieces <= MAX_PIECES && !dti_holding_shares(s->to);
 }
 
+/* Regions and what of them is shared out are even too. */
+static bool balances_evenly(const dti_search *s, uint32_t conflicts)
+{
+    int pieces;
+    target_part(s, &pieces);
+    return can_balance(s, conflicts) && is_even(s, (int64_t)dti_frame_size(&s->frame, dti_frame_all(&s->frame)) * pieces);
+}
+
 static void offer_balanced(dti_search *s, uint32_t conflicts)
 {
     dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
@@ -202,42 +210,21 @@ static void offer_direct_sum(dti_search *s)
     dti_search_offer(s, &direct);
 }
 
-/* Is a block cut along one atom before and otherwise after? Then who is to hold an element contributes to it more often
- * than others, and not all target holders have as much to receive. */
-static bool cuts_twice(const dti_search *s, uint32_t conflicts)
-{
-    for (int i = 0; i < s->frame.atom_count; i++)
-        if ((conflicts & dti_bit(i))
-            && dti_holdings_cut(s->from, s->to, s->frame.atoms[i].axis, s->frame.block_count)) return true;
-    return false;
-}
-
-/* Where all parts are even no rank sums at the source what balanced sums would not spare it. false: that is not so. */
-static bool offer_even_sums(dti_search *s, uint32_t conflicts)
-{
-    int pieces;
-    target_part(s, &pieces);
-    if (!is_even(s, pieces) || !can_balance(s, conflicts)) return false;
-    bool balanced_first = cuts_twice(s, conflicts);
-    for (int i = 0; i < 2; i++) {
-        if ((i == 0) == balanced_first) offer_balanced(s, conflicts);
-        else offer_sum_at_target(s);
-        if (dti_search_done(s)) break;
-    }
-    return true;
-}
-
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
- * first that shares them evenly will do. */
+ * first that shares them evenly will do. Where all parts are even no rank sums at the source what balanced sums would
+ * not spare it. */
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
     bool alike = conflicts && s->plan->topology->level_count == 1 && widened(s) == 0;
-    if (alike && offer_even_sums(s, conflicts)) return;
     if (conflicts) offer_sum_at_target(s);
     if (alike && dti_search_done(s)) return;
+    if (alike && balances_evenly(s, conflicts)) {
+        offer_balanced(s, conflicts);
+        return;
+    }
     offer_sums(s, false);
     if (widened(s) > 0) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
