@@ -170,7 +170,8 @@ static bool balances_evenly(const dti_search *s, uint32_t conflicts)
 {
     int pieces;
     target_part(s, &pieces);
-    return can_balance(s, conflicts) && is_even(s, (int64_t)dti_frame_size(&s->frame, dti_frame_all(&s->frame)) * pieces);
+    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
+    return can_balance(s, conflicts) && is_even(s, ranks * pieces);
 }
 
 static void offer_balanced(dti_search *s, uint32_t conflicts)
