@@ -212,8 +212,8 @@ static void offer_direct_sum(dti_search *s)
 }
 
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
- * first that shares them evenly will do. Where all parts are even no rank sums at the source what balanced sums would
- * not spare it. */
+ * first that shares them evenly will do. Where all parts are even sums at the source spare no rank what balanced sums
+ * do not: that was tried, not proved (tests/unit/test_plan_pairs.c). */
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);

@@ -72,8 +72,8 @@ DT_API dt_module *dt_module_add(dt_module *parent, const char *name, dt_module *
 /* A parameter of this global shape: the handle that forward uses, of which the value comes later
  * (dt_module_materialize, dt_checkpoint_load, dt_weights_load); till then an op of it is DT_ERR_STATE, and so is
  * dt_tensor_hold. The module owns it. Product dims are declared by units: of 256 rows in units of 32 the dim is (8 32).
- * params NULL: all 0. NULL and DT_ERR_ARG: a name that is taken or is none; DT_ERR_SHAPE: a unit that does not divide
- * its dim; DT_ERR_DTYPE: no float. */
+ * params NULL: all 0. NULL and DT_ERR_ARG: a name that is taken or is none, a scale that is no finite number;
+ * DT_ERR_SHAPE: a unit that does not divide its dim; DT_ERR_DTYPE: no float. */
 DT_API dt_tensor *dt_module_param(dt_module *module, const char *name, dt_shape shape, const dt_param_params *params);
 /* The same parameter under a second name, as tied embeddings: it is listed once, where it was made, whose module must
  * live as long. Returns param. NULL and DT_ERR_ARG: a name that is taken or is none, a tensor that is no parameter. */
@@ -143,9 +143,9 @@ typedef struct dt_linear_params {
 DT_API dt_module *dt_nn_linear(dt_mesh *mesh, int64_t in, int64_t out, const dt_linear_params *params);
 /* Ids [..] to [..,width], rows of its weight [vocab,width]. Parameter: weight. */
 DT_API dt_module *dt_nn_embedding(dt_mesh *mesh, int64_t vocab, int64_t width, dt_dtype dtype);
-/* [..,width] as by dt_rms_norm; eps 0: 1e-5. Parameter: weight. */
+/* [..,width] as by dt_rms_norm; eps 0: 1e-5. Parameter: weight. DT_ERR_ARG: eps is below 0 or no number. */
 DT_API dt_module *dt_nn_rms_norm(dt_mesh *mesh, int64_t width, double eps, dt_dtype dtype);
-/* [..,width] as by dt_layer_norm; eps 0: 1e-5. Parameters: weight, bias. */
+/* [..,width] as by dt_layer_norm; eps 0: 1e-5. Parameters: weight, bias. DT_ERR_ARG: as of dt_nn_rms_norm. */
 DT_API dt_module *dt_nn_layer_norm(dt_mesh *mesh, int64_t width, double eps, dt_dtype dtype);
 /* dt_dropout in training, keyed by path, step and micro-batch; else what comes. DT_ERR_ARG: p is not in [0, 1). */
 DT_API dt_module *dt_nn_dropout(dt_mesh *mesh, double p);
@@ -164,7 +164,7 @@ typedef struct dt_nn_attention_params {
 
 /* Grouped-query attention of [b,s,width] to itself; heads are units of the weights, and never cut (dt_param_params).
  * Children: wq, wk, wv, wo. DT_ERR_ARG: no params, heads that are no multiple of kv_heads, a width that is none of
- * heads where head is 0, a dropout that is not in [0, 1). */
+ * heads where head is 0, a dropout that is not in [0, 1), a rope_base below 0. */
 DT_API dt_module *dt_nn_attention(dt_mesh *mesh, const dt_nn_attention_params *params);
 
 /* ---- models ------------------------------------------------------------------------------------------------------ *

@@ -53,9 +53,9 @@ DT_API extern const dt_style dt_style_io;                            /* no param
 /* Place modules by styles, along one mesh dim; a dim of size 1 changes nothing. Inputs and results are placed by each
  * call as dt_redistribute does, along this dim alone: their gradients come back by its rule. Of a parameter with fewer
  * units than the dim has ranks, the dim is split for its module (nn.h, unit). Rows are used during the call.
- * DT_ERR_ARG: a pattern that matches nothing, a module that two rows match, an unknown dim; DT_ERR_STATE: one that has
- * a style along this dim, or values; DT_ERR_PARSE, DT_ERR_PLACEMENT: a style that its parameters cannot have: the path
- * is named. */
+ * DT_ERR_ARG: a pattern that matches nothing, a module that two rows match, a style that places a parameter twice, an
+ * unknown dim; DT_ERR_STATE: one that has a style along this dim, or values; DT_ERR_PARSE, DT_ERR_PLACEMENT: a style
+ * that its parameters cannot have: the path is named. */
 DT_API dt_status dt_parallelize(dt_module *root, const char *dim, const dt_style_row *rows, int n);
 
 /* ---- by hand ----------------------------------------------------------------------------------------------------- */

@@ -24,9 +24,9 @@ typedef enum dt_plan_goal {
 
 /* How to make target from source: two specs of one global shape, on one mesh, on views of it, or on two meshes of one
  * context, in any dtypes. Equal arguments give the same pointer. DT_ERR_SHAPE: shapes differ; DT_ERR_PLACEMENT: P of
- * one kind to P of another along the same ranks (sum and avg convert; of integers P(avg) comes from R and becomes
- * R or S only); DT_ERR_ARG: specs of two contexts; DT_ERR_SHAPE, too: bytes of all ranks that an int64 might not count.
- * Local. */
+ * one kind to P of another along the same ranks (sum and avg convert; where either end has integers P(avg) comes from R
+ * and becomes R or S only); DT_ERR_ARG: specs of two contexts; DT_ERR_SHAPE, too: bytes of all ranks that an int64
+ * might not count. Local. */
 DT_API const dt_plan *dt_plan_create(const dt_spec *source, const dt_spec *target, dt_plan_goal goal);
 
 typedef struct dt_plan_step {

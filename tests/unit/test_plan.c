@@ -509,6 +509,48 @@ static void test_nothing(void)
     dt_context_destroy(&ctx);
 }
 
+/* ---- parts of regions -------------------------------------------------------------------------------------------- */
+
+typedef struct uneven { const char *from, *source, *to, *target; } uneven;
+
+static const uneven unevens[] = { /* of 18 ranks; sums by region whose views would part different blocks */
+    { "a=3,b=2,c=3", "i32[16,120]@b:S(1),a:S(0),c:P", "a=3,b=2,c=3", "i32[16,120]@b:S(1),a:S(1),c:S(1)" },
+    { "a=6,b=3", "f32[17,24]@a:S(0),b:P", "x=2,y=9", "f32[17,24]@y:S(1),x:S(0)" },
+};
+
+static void test_regions(void)
+{
+    for (int i = 0; i < DT_COUNT(unevens); i++) {
+        trial t;
+        dt_context *ctx = context_of(18);
+        dt_mesh *from = dt_mesh_create(ctx, unevens[i].from), *to = dt_mesh_create(ctx, unevens[i].to);
+        if (try_plan(&t, from, unevens[i].source, to, unevens[i].target)) {
+            dt_plan_cost cost = dt_plan_price(t.plan);
+            expect(cost.total == cost.total_bound && cost.total == t.count.total, "%s moves %lld, bound %lld",
+                   unevens[i].source, (long long)cost.total, (long long)cost.total_bound);
+        }
+        end_trial(&t);
+        dt_context_destroy(&ctx);
+    }
+}
+
+/* A sum that gives what its copies do not take. */
+static void test_dtypes_that_do_not_meet(void)
+{
+    dt_context *ctx = context_of(4);
+    const dt_plan *plan = plan_of(dt_mesh_create(ctx, "x=4"), "f32[64]@x:P", "f32[64]");
+    dt_plan damaged = *plan;
+    dti_step steps[2];
+    expect(plan->step_count == 2, "%d steps", plan->step_count);
+    memcpy(steps, plan->steps, sizeof steps);
+    damaged.steps = steps;
+    expect(dt_plan_check(&damaged) == DT_OK, "as it was: %s", dt_context_error(ctx));
+    steps[0].gives = DT_BF16;
+    dt_plan_check(&damaged);
+    expect_error(ctx, DT_ERR_STATE, "takes elements in another dtype", "bf16 taken as f32");
+    dt_context_destroy(&ctx);
+}
+
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 /* Messages of P -> R on x=4: 6 as a sum and copies, 3 where every rank sums for itself. */
@@ -944,6 +986,8 @@ static const test_row rows[] = {
     { "out_of_range", test_out_of_range },
     { "failed_context", test_failed_context },
     { "names", test_names },
+    { "regions", test_regions },
+    { "dtypes_that_do_not_meet", test_dtypes_that_do_not_meet },
     { "one_step", test_one_step },
     { "swap", test_swap },
     { "every_input", test_every_input },

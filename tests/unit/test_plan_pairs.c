@@ -11,6 +11,7 @@
 
 #include "plan/oracle.h"
 #include "plan/places.h"
+#include "redistribute/plan.h"
 #include "suite.h"
 
 /* ---- how a row is walked ----------------------------------------------------------------------------------------- */
@@ -37,6 +38,8 @@ static void check_bytes(walk *w, const dt_plan *plan, const oracle_spec *a, cons
     oracle_bound bound;
     oracle_bound_of(a, b, &bound);
     dt_plan_cost cost = dt_plan_price(plan);
+    if (plan->step_count && plan->moves.first != count->received[plan->to->base])
+        report(w, a, b, "has another count of what the first rank receives");
     if (bound.busiest >= 0) {
         for (int r = 0; r < a->world; r++)
             if (count->received[r] != bound.rank[r] * 4) report(w, a, b, "receives more or less than is due");
@@ -93,6 +96,39 @@ static void check_mesh(const char *mesh, const char *const *shapes)
     printf("# %s: %lld pairs, %lld over the bound\n", mesh, (long long)w.pairs, (long long)w.over);
 }
 
+/* ---- the busiest rank -------------------------------------------------------------------------------------------- */
+
+/* Bytes of the busiest ranks of all pairs together, where every route is tried: leaving routes out must not add any. */
+typedef struct even_row { const char *mesh, *sizes; int64_t bytes; } even_row;
+
+static const even_row evens[] = {
+    { "x=2,y=2,z=2", "64,64", 28906800 },
+    { "x=4,y=2", "64,128", 2840788 },
+    { "x=2,y=2,z=2", "64,64,64", 6187196848 },
+};
+
+static void test_busiest(void)
+{
+    static place_list all;
+    char from[128], to[128];
+    for (int i = 0; i < DT_COUNT(evens); i++) {
+        dt_context *ctx = dt_context_dry(8);
+        dt_mesh *mesh = dt_mesh_create(ctx, evens[i].mesh);
+        int64_t bytes = 0;
+        places_fill(&all, mesh, places_dims(evens[i].sizes), "P");
+        for (int64_t k = 0; k < (int64_t)all.count * all.count; k++) {
+            places_spec(&all, (int)(k / all.count), evens[i].sizes, from, sizeof from);
+            places_spec(&all, (int)(k % all.count), evens[i].sizes, to, sizeof to);
+            bytes += dt_plan_price(dt_plan_create(dt_spec_parse(mesh, from), dt_spec_parse(mesh, to),
+                                                  DT_PLAN_BYTES)).bytes;
+        }
+        expect(dt_context_status(ctx) == DT_OK, "%s", dt_context_error(ctx));
+        expect(bytes == evens[i].bytes, "%s on %s: %lld bytes, expected %lld", evens[i].sizes, evens[i].mesh,
+               (long long)bytes, (long long)evens[i].bytes);
+        dt_context_destroy(&ctx);
+    }
+}
+
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static const char *const lines[] = { "12", "13", "5", "2", "1", "0", NULL };
@@ -126,6 +162,7 @@ static const test_row rows[] = {
     { "mesh_2x2x2_planes", test_mesh_2x2x2_planes },
     { "mesh_2x2x2_cubes", test_mesh_2x2x2_cubes },
     { "cubes", test_cubes },
+    { "busiest", test_busiest },
 };
 
 const suite the_suite = { "plan_pairs", rows, DT_COUNT(rows) };
