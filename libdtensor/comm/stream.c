@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Non-temporal stores, where the CPU has them, and few instructions beside them: the more of those, the fewer loads
- * and stores are under way at once. Sanitizers do not see them, so that builds with one copy plainly. */
+ * Non-temporal stores, or lines asked for ahead, where the CPU has them, and few instructions beside them: the more of
+ * those, the fewer loads and stores are under way at once. Sanitizers do not see the stores, so that builds with one
+ * copy plainly. */
 #define _GNU_SOURCE /* _SC_LEVEL2_CACHE_SIZE */
 #include "comm/stream.h"
 
