@@ -590,28 +590,15 @@ static void count_call(const counted *call, bool first, int64_t bytes)
     }
 }
 
-/* What a rank receives in steps that begin with one and end a stage, or the plan. */
-static int64_t received_in(dt_plan *plan, const dti_frame *frame, const dti_shown *behind)
-{
-    int rank = plan->target->mesh->ctx->rank;
-    int64_t bytes = 0;
-    if (!plan->program && plan->steps[plan->step_count - 1].to->base == rank) {
-        bool all = behind->count == plan->step_count;
-        return (all ? dti_plan_measure(plan) : dti_stage_measure(plan, behind->first)).first;
-    }
-    for (int s = behind->first; s < behind->first + behind->count; s++)
-        bytes += plan->program ? plan->program->actions[s].received
-                               : dti_step_received(frame, &plan->steps[s], NULL, rank);
-    return bytes;
-}
-
 /* What this rank receives in each call, once for all times. */
 static void count_received(dt_plan *plan)
 {
-    dti_frame frame;
-    if (!plan->program) dti_plan_frame(plan, &frame);
-    for (int i = 0; i < plan->shown_count; i++)
-        plan->behind[i].received = received_in(plan, &frame, &plan->behind[i]);
+    for (int i = 0; i < plan->shown_count; i++) {
+        dti_shown *behind = &plan->behind[i];
+        behind->received = plan->program ? 0 : behind->planned;
+        for (int s = behind->first; plan->program && s < behind->first + behind->count; s++)
+            behind->received += plan->program->actions[s].received;
+    }
 }
 
 /* Of a mesh and all that it is a view of. */

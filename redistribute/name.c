@@ -123,7 +123,7 @@ static void put_step_dims(dti_pen *pen, const dt_plan *plan, const dti_step *ste
 /* The mesh whose dims count a step's calls, and which of them do: between meshes all of the source's. */
 static void set_behind(const dt_plan *plan, int first, int n, dti_shown *behind)
 {
-    *behind = (dti_shown){ first, n, plan->source->mesh, 0, -1 };
+    *behind = (dti_shown){ .first = first, .count = n, .mesh = plan->source->mesh, .received = -1 };
     if (in_target(plan, &plan->steps[first])) behind->mesh = plan->target->mesh;
     for (int d = 0; d < behind->mesh->dim_count; d++)
         for (int i = first; i < first + n; i++)
@@ -191,7 +191,8 @@ static void count_message(const dti_pull *pull, void *arg)
 static int64_t received_in(const dti_frame *frame, const dti_step *steps, dti_memo *const *memos, int n, int rank)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < n; i++) bytes += dti_step_received(frame, &steps[i], memos ? memos[i] : NULL, rank);
+    for (int i = 0; i < n; i++)
+        if (steps[i].kind != DT_COMM_LOCAL) bytes += dti_step_received(frame, &steps[i], memos ? memos[i] : NULL, rank);
     return bytes;
 }
 
@@ -232,14 +233,34 @@ static dt_comm_kind stage_kind(const dti_step *steps, int n)
     return kind;
 }
 
-static dt_plan_step named_step(dt_plan *plan, const dti_shown *behind, bool all_reduce)
+static bool is_local(const dti_step *steps, int n) { return stage_kind(steps, n) == DT_COMM_LOCAL; }
+
+/* What the steps behind a shown one move, where that is known. */
+static dti_moves moves_behind(const dt_plan *plan, const dti_shown *behind)
+{
+    return behind->count < plan->step_count && plan->stages ? plan->stages[behind->first] : plan->moves;
+}
+
+/* Do any ranks receive anything in some steps? Mostly this one does. */
+static bool moves_any(dt_plan *plan, const dti_frame *frame, dti_shown *behind)
+{
+    const dti_step *steps = &plan->steps[behind->first];
+    int rank = plan->target->mesh->ctx->rank;
+    if (plan->measured && steps->to->base == rank) behind->planned = moves_behind(plan, behind).first;
+    else behind->planned = received_in(frame, steps, NULL, behind->count, rank);
+    bool any = behind->planned > 0;
+    if (plan->measured) return moves_behind(plan, behind).received > 0;
+    for (int i = 0; i < behind->count && !any; i++) any = dti_step_moves(frame, &steps[i]);
+    return any;
+}
+
+static void name_step(dt_plan *plan, const dti_frame *frame, bool all_reduce, dti_shown *behind, dt_plan_step *step)
 {
     const dti_step *first = &plan->steps[behind->first], *last = first + behind->count - 1;
-    dti_moves moves = all_reduce ? dti_plan_measure(plan) : dti_stage_measure(plan, behind->first);
-    dt_plan_step out = { .sums = first->sum_count > 0, .travels = first->travels, .sums_in = first->sums_in,
-                         .gives = last->gives, .bytes = moves.received };
-    out.kind = out.bytes == 0 ? DT_COMM_LOCAL : all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
-    return out;
+    *step = (dt_plan_step){ .kind = DT_COMM_LOCAL, .sums = first->sum_count > 0, .travels = first->travels,
+                            .sums_in = first->sums_in, .gives = last->gives };
+    if (is_local(first, behind->count) || !moves_any(plan, frame, behind)) return;
+    step->kind = all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
 }
 
 bool dti_plan_name(dt_plan *plan)
@@ -249,11 +270,13 @@ bool dti_plan_name(dt_plan *plan)
     dt_plan_step *shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *shown);
     plan->behind = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->behind);
     int joined = all_reduce_steps(plan);
+    dti_frame frame;
+    if (plan->step_count && !is_local(plan->steps, plan->step_count)) dti_plan_frame(plan, &frame);
     for (int i = 0, n; shown && plan->behind && i < plan->step_count; i += n) {
         dti_shown *behind = &plan->behind[plan->shown_count];
         n = joined ? joined : dti_stage_steps(plan, i);
         set_behind(plan, i, n, behind);
-        shown[plan->shown_count++] = named_step(plan, behind, joined > 0);
+        name_step(plan, &frame, joined > 0, behind, &shown[plan->shown_count++]);
     }
     if (plan->behind) plan->shown = shown;
     return plan->shown != NULL;
@@ -271,6 +294,7 @@ bool dti_plan_moves(dt_plan *plan)
 static bool describe(const dt_plan *plan, const dti_frame *frame, const dti_shown *behind, dt_plan_step *step)
 {
     const dti_step *steps = &plan->steps[behind->first];
+    step->bytes = moves_behind(plan, behind).received;
     step->dims = dims_text(plan->target->mesh->ctx, plan, steps, behind->count);
     int rank = step->bytes ? busiest(frame, steps, behind->count) : 0;
     for (int i = 0; i < behind->count && step->bytes; i++) step->messages += messages_to(plan, frame, &steps[i], rank);
@@ -282,6 +306,7 @@ bool dti_plan_show(dt_plan *plan)
     if (!dti_plan_name(plan)) return false;
     dti_frame frame;
     dti_plan_frame(plan, &frame);
+    dti_plan_measure(plan);
     for (int i = 0; i < plan->shown_count; i++)
         if (!plan->shown[i].dims && !describe(plan, &frame, &plan->behind[i], &plan->shown[i])) return false;
     return true;

@@ -11,7 +11,7 @@
 #include "core/shape.h"
 #include "redistribute/compile.h"
 
-typedef struct plan_state { dti_table plans; dti_search *search; } plan_state;
+typedef struct plan_state { dti_table plans; dti_search *search; dt_plan *untimed; } plan_state;
 
 static void state_fini(void *state)
 {
@@ -339,12 +339,6 @@ dti_moves dti_plan_measure(dt_plan *plan)
     return plan->moves;
 }
 
-dti_moves dti_stage_measure(dt_plan *plan, int first)
-{
-    dti_moves all = dti_plan_measure(plan);
-    return plan->stages ? plan->stages[first] : all;
-}
-
 double dti_plan_time_us(dt_plan *plan)
 {
     if (plan->timed) return plan->time_us;
@@ -354,6 +348,30 @@ double dti_plan_time_us(dt_plan *plan)
     plan->time_us = (double)dti_route_ns(plan->topology, plan->steps, plan->step_count, stages) / 1000;
     plan->timed = true;
     return plan->time_us;
+}
+
+static void add_time(dt_context *ctx)
+{
+    plan_state *state = state_get(ctx);
+    for (dt_plan *plan; state && (plan = state->untimed) != NULL; plan->untimed_runs = 0) {
+        state->untimed = plan->next_untimed;
+        ctx->time += (double)plan->untimed_runs * dti_plan_time_us(plan) * 1e-6;
+    }
+    ctx->add_time = NULL;
+}
+
+void dti_plan_predict(dt_plan *plan)
+{
+    dt_context *ctx = plan->target->mesh->ctx;
+    if (plan->timed) {
+        ctx->time += plan->time_us * 1e-6;
+        return;
+    }
+    plan_state *state = state_get(ctx);
+    if (!state || plan->untimed_runs++ > 0) return;
+    plan->next_untimed = state->untimed;
+    state->untimed = plan;
+    ctx->add_time = add_time;
 }
 
 static void count_cost(const dt_plan *plan, dt_plan_cost *cost)

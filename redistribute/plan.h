@@ -73,6 +73,8 @@ struct dt_plan {
     dti_moves moves;
     dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted, or but one     */
     double time_us;
+    int64_t untimed_runs;          /* predicted before time_us was asked for                                       */
+    struct dt_plan *next_untimed;
     dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
@@ -205,15 +207,17 @@ typedef struct dti_shown {
     int first, count;
     dt_mesh *mesh;
     uint32_t dims;
-    int64_t received;              /* by this rank; -1: not counted yet                                            */
+    int64_t planned;               /* bytes that this rank is to receive                                           */
+    int64_t received;              /* and does, as compiled; -1: not counted yet                                   */
 } dti_shown;
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
-/* What it moves, all of it or the stage that begins with a step; the time of its price, without the rest of that. */
+/* What it moves; the time of its price, without the rest of that. */
 dti_moves dti_plan_measure(dt_plan *plan);
 /* Room for what stages move, where they are several. false: memory ran out. */
 bool dti_plan_stage_room(dt_plan *plan);
-dti_moves dti_stage_measure(dt_plan *plan, int first);
 double dti_plan_time_us(dt_plan *plan);
+/* Add its time to the context's, once that is asked for. */
+void dti_plan_predict(dt_plan *plan);
 
 #endif

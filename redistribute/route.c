@@ -54,7 +54,7 @@ static void count_best(dti_search *s)
 bool dti_search_done(dti_search *s)
 {
     count_best(s);
-    return s->best_moves.received * dti_plan_ranks(s->plan) <= s->best_moves.total + s->best_moves.total / 64;
+    return s->best_moves.received * dti_plan_ranks(s->plan) <= s->best_moves.total + s->best_moves.total / DTI_SLACK;
 }
 
 static void take(dti_search *s, const dti_route *route, const dti_moves *moves, const dti_moves *stages)
@@ -209,8 +209,9 @@ static int64_t least_direct(const dti_search *s)
 static void prefer_time(dti_search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
-    count_best(s);
     bool small = may_be_small(s) && largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
+    if (!small && s->direct_is_dear) return;
+    count_best(s);
     int64_t most = s->best_moves.received + s->best_moves.received / 10;
     if (!small && least_direct(s) > most) return;
     dti_route direct;
@@ -304,7 +305,7 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     s->full = false;
     s->used = 0;
     s->summed = s->kept = s->sliced = 0;
-    s->found = s->counted = false;
+    s->found = s->counted = s->direct_is_dear = false;
     s->best.step_count = 0;
     init_frames(s);
     if (!sort_atoms(s)) return false;

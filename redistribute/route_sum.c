@@ -82,10 +82,10 @@ static void offer_sums(dti_search *s, bool by_link)
     offer_copies(s, &route, at, by_link);
 }
 
-static void offer_sum_at_target(dti_search *s)
+static void offer_sum_at(dti_search *s, const dti_holding *at)
 {
-    dti_route route = { .step_count = 0 };
-    const dti_holding *at = sum_at_target(s);
+    dti_route route;
+    route.step_count = 0;
     dti_search_add(s, &route, &s->frame, s->from, at, true, s->summed);
     offer_copies(s, &route, at, false);
 }
@@ -103,23 +103,6 @@ void dti_search_direct_sum(dti_search *s, dti_route *route)
  * both, a rank receives 1 + (p - 2) / c times what it shares with the source, and 1 + part (p - 1) / h times what it
  * does not.                                                                                                          */
 
-static bool divides(const dti_holding *holding)
-{
-    for (int i = 0; i < holding->carve_count; i++)
-        if (holding->carves[i].size % holding->carves[i].pieces) return false;
-    return true;
-}
-
-/* Do all cuts leave equal pieces, and can each be shared out by all ranks, in so many parts, and none is empty? */
-static bool is_even(const dti_search *s, int64_t pieces)
-{
-    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
-    bool even = divides(s->from) && divides(s->to);
-    for (int b = 0; b < s->frame.block_count && even; b++)
-        even = s->frame.blocks[b] > 0 && s->frame.blocks[b] % (ranks * pieces) == 0;
-    return even;
-}
-
 /* What one end, closed by its own cuts, has of a region; nothing else is closed but some atoms, and some share. */
 static const dti_holding *keep_view(dti_search *s, const dti_region *r, bool target, uint32_t closed, uint32_t sharing)
 {
@@ -129,63 +112,87 @@ static const dti_holding *keep_view(dti_search *s, const dti_region *r, bool tar
     return dti_search_keep(s, &view);
 }
 
+/* Does any rank have anything of a region? Axes before the first to differ may leave no other to differ. */
+static bool is_there(const dti_search *s, const dti_region *r, bool alike, const dti_step *sum)
+{
+    bool surely = alike && (r->first == 0 || r->first == dti_bits(r->axes));
+    return surely || dti_step_holds(&s->frame, sum);
+}
+
+typedef enum evenness { EVEN, UNEVEN, ROUGH } evenness; /* rough: it cannot be told                                   */
+
 /* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
-static void add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)
+static evenness add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)
 {
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t both = r->first == dti_bits(r->axes) ? from & ~to : 0;
     uint32_t sharing = dti_frame_all(&s->frame) & ~s->kept & ~(at_target ? to | both : from);
     const dti_holding *source = keep_view(s, r, false, 0, 0), *target = keep_view(s, r, true, 0, 0);
     const dti_holding *at = keep_view(s, r, at_target, at_target ? both : 0, sharing);
+    bool alike = dti_search_alike(s, at);
+    evenness evenly = !alike ? ROUGH : !at_target && dti_search_crosses_within(s, at) ? UNEVEN : EVEN;
     sums->steps[sums->step_count] = dti_search_step(s, &s->frame, source, at, true, s->summed);
+    if (!is_there(s, r, alike, &sums->steps[sums->step_count])) return evenly;
     copies->steps[copies->step_count] = dti_search_step(s, &s->frame, at, target, true, 0);
-    if (!is_even(s, r->pieces) && !dti_step_holds(&s->frame, &sums->steps[sums->step_count])) return;
     sums->steps[sums->step_count++].stage = 0;
     copies->steps[copies->step_count].gives = s->plan->target->layout->dtype;
     copies->steps[copies->step_count++].stage = 1;
+    return evenly;
 }
 
-/* The part of a region without common holders that target holders sum, as a fraction of small numbers. */
-static int target_part(const dti_search *s, int *pieces)
+/* The part of a region without common holders that target holders sum, as a fraction of small numbers. false: it should
+ * be more than all of it. */
+static bool target_part(const dti_search *s, int *part, int *pieces)
 {
     uint32_t to = dti_frame_closed(&s->frame, s->to);
     int p = dti_frame_size(&s->frame, s->summed), c = dti_frame_size(&s->frame, free_atoms(s, s->from));
     int h = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~to & ~s->kept);
+    bool fits = h * (p - 2) <= c * (p - 1);
     *pieces = c * (p - 1);
-    int part = h * (p - 2) < *pieces ? h * (p - 2) : *pieces;
+    *part = fits ? h * (p - 2) : *pieces;
     for (int d = *pieces; d > 1; d--)
-        if (part % d == 0 && *pieces % d == 0) part /= d, *pieces /= d;
-    return part;
+        if (*part % d == 0 && *pieces % d == 0) *part /= d, *pieces /= d;
+    return fits;
+}
+
+static bool can_part(const dti_search *s)
+{
+    int part, pieces;
+    return target_part(s, &part, &pieces);
 }
 
 static bool can_balance(const dti_search *s, uint32_t conflicts)
 {
-    int pieces;
-    target_part(s, &pieces);
+    int part, pieces;
+    target_part(s, &part, &pieces);
     return dti_bits(conflicts) <= MAX_CONFLICTS && pieces <= MAX_PIECES && !dti_holding_shares(s->to);
 }
 
-/* Regions and what of them is shared out are even too. */
-static bool balances_evenly(const dti_search *s, uint32_t conflicts)
+static evenness both(evenness a, evenness b) { return a > b ? a : b; }
+
+/* All regions' sums, then all their copies. */
+static evenness balance(dti_search *s, uint32_t conflicts, dti_route *sums)
 {
-    int pieces;
-    target_part(s, &pieces);
-    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame));
-    return can_balance(s, conflicts) && is_even(s, ranks * pieces);
+    dti_route copies;
+    int n = dti_bits(conflicts), pieces, part;
+    evenness all = target_part(s, &part, &pieces) ? EVEN : UNEVEN;
+    sums->step_count = copies.step_count = 0;
+    all = both(all, add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, sums, &copies));
+    for (int i = 0; i < n; i++) {
+        dti_region at_target = { conflicts, i, 0, part, pieces }, at_source = { conflicts, i, part, pieces, pieces };
+        if (part > 0) all = both(all, add_region(s, &at_target, true, sums, &copies));
+        if (part < pieces) all = both(all, add_region(s, &at_source, false, sums, &copies));
+    }
+    for (int i = 0; i < copies.step_count; i++) sums->steps[sums->step_count++] = copies.steps[i];
+    return all;
 }
 
 static void offer_balanced(dti_search *s, uint32_t conflicts)
 {
-    dti_route sums = { .step_count = 0 }, copies = { .step_count = 0 };
-    int n = dti_bits(conflicts), pieces, part = target_part(s, &pieces);
+    dti_route route;
     if (!can_balance(s, conflicts)) return;
-    add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, &sums, &copies);
-    for (int i = 0; i < n; i++) {
-        if (part > 0) add_region(s, &(dti_region){ conflicts, i, 0, part, pieces }, true, &sums, &copies);
-        if (part < pieces) add_region(s, &(dti_region){ conflicts, i, part, pieces, pieces }, false, &sums, &copies);
-    }
-    for (int i = 0; i < copies.step_count; i++) sums.steps[sums.step_count++] = copies.steps[i];
-    dti_search_offer(s, &sums);
+    balance(s, conflicts, &route);
+    dti_search_offer(s, &route);
 }
 
 /* Above 0: contributions may be cheaper than copies of their sum; 0: they cost as much. */
@@ -211,6 +218,56 @@ static void offer_direct_sum(dti_search *s)
     dti_search_offer(s, &direct);
 }
 
+/* ---- without a count --------------------------------------------------------------------------------------------- *
+ * Where all divides, N elements on R ranks, p contributors and h target holders: a rank that has nothing of what it is to
+ * hold, and sums an R-th of all, receives N / R (p + h - 1). The mean is less by the elements that have a holder of both:
+ * one in c at least, all values of the conflicts together. If cuts do not cross, sums at the target are even. If they
+ * do, some rank has nothing of what it is to hold, and only balanced sums may spare it; where they do not, none here
+ * does, and none is dearer whose sums are even.                                                                       */
+
+typedef struct reckoning { int64_t p, h, c; bool crosses; } reckoning;
+
+static reckoning reckon(const dti_search *s, uint32_t conflicts)
+{
+    uint32_t held = dti_frame_all(&s->frame) & ~dti_frame_closed(&s->frame, s->to) & ~s->kept;
+    return (reckoning){ dti_frame_size(&s->frame, s->summed), dti_frame_size(&s->frame, held),
+                        dti_frame_size(&s->frame, conflicts), dti_search_crosses(s) };
+}
+
+/* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? */
+static bool hardly_differs(const reckoning *r) { return r->c * (r->p + r->h - 1) >= DTI_SLACK; }
+
+/* Each rank alone sums all h N / R that it is to hold; where cuts cross, some contributes to none of it. */
+static bool direct_is_dear(const reckoning *r, bool even)
+{
+    int64_t direct = r->h * (r->p - !r->crosses), busiest = (r->p + r->h - 1) * r->c - even;
+    return direct * r->c * 10 * DTI_ROUGH > busiest * 11 * (DTI_ROUGH + 1);
+}
+
+/* Is a holding one of as much by each rank? */
+static bool is_even(const dti_search *s, const dti_holding *holding)
+{
+    return dti_search_alike(s, holding) && !dti_search_crosses_within(s, holding);
+}
+
+/* The best of these routes, where what is known of them tells. false: it does not. */
+static bool offer_known(dti_search *s, uint32_t conflicts)
+{
+    dti_route balanced;
+    if (!can_balance(s, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
+    reckoning r = reckon(s, conflicts);
+    if (r.crosses && hardly_differs(&r)) return false;
+    evenness evenly = r.crosses ? balance(s, conflicts, &balanced) : UNEVEN;
+    const dti_holding *at = evenly == UNEVEN ? sum_at_target(s) : NULL;
+    if (at && !is_even(s, at)) at = sum_at_source(s, s->from, 0, dti_frame_all(&s->frame));
+    if (at && !is_even(s, at)) at = NULL;
+    if (evenly == ROUGH || (!at && !can_part(s))) return false;
+    if (at) offer_sum_at(s, at);
+    else dti_search_offer(s, &balanced);
+    s->direct_is_dear = direct_is_dear(&r, evenly == EVEN || !r.crosses);
+    return true;
+}
+
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
  * first that shares them evenly will do. Where all parts are even sums at the source spare no rank what balanced sums
  * do not: that was tried, not proved (tests/unit/test_plan_pairs.c). */
@@ -220,12 +277,9 @@ void dti_search_sums(dti_search *s)
     uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
     uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
     bool alike = conflicts && s->plan->topology->level_count == 1 && widened(s) == 0;
-    if (conflicts) offer_sum_at_target(s);
+    if (alike && offer_known(s, conflicts)) return;
+    if (conflicts) offer_sum_at(s, sum_at_target(s));
     if (alike && dti_search_done(s)) return;
-    if (alike && balances_evenly(s, conflicts)) {
-        offer_balanced(s, conflicts);
-        return;
-    }
     offer_sums(s, false);
     if (widened(s) > 0) offer_direct_sum(s);
     if (levels) offer_sums(s, true);

@@ -7,7 +7,11 @@
 
 #include "redistribute/plan.h"
 
-enum { DTI_MAX_HOLDINGS = 64 };    /* of the largest; of others there is room for more                             */
+enum {
+    DTI_MAX_HOLDINGS = 64,         /* of the largest; of others there is room for more                             */
+    DTI_SLACK = 64,                /* the busiest rank receives no more than the mean if it is no more by a 64th    */
+    DTI_ROUGH = 16                 /* parts are alike, where time is sought, if they differ by a 16th at most        */
+};
 
 struct dti_search {
     dt_context *ctx;
@@ -19,6 +23,7 @@ struct dti_search {
     dti_route best;
     dti_moves best_moves, best_stages[DTI_MAX_STEPS];
     bool found, counted;           /* counted: these are of best                                                   */
+    bool direct_is_dear;           /* dti_search_direct_sum is known to move more than a tenth more than best      */
     bool full;                     /* some holding is not what was asked for                                       */
     size_t used;                   /* bytes of holdings                                                            */
     _Alignas(max_align_t) char holdings[(DTI_MAX_HOLDINGS + 1) * sizeof(dti_room)];
@@ -39,6 +44,17 @@ void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, con
 int dti_route_stage(const dti_route *route);
 /* Atoms whose digits mean the same in both holdings: a rank need only ask ranks that share them with it. */
 uint32_t dti_step_common(const dti_frame *frame, const dti_holding *from, const dti_holding *to);
+
+/* ---- evenness (even.c) ------------------------------------------------------------------------------------------- */
+
+/* Are the parts of a holding alike, and not empty: all carves divide, or, where time is sought, leave parts that hardly
+ * differ? */
+bool dti_search_alike(const dti_search *s, const dti_holding *holding);
+/* Do cuts of the source and of the target, other than common ones, tell the same indices apart? Then what some rank is
+ * to hold is nothing of what it has. Where none do, and all divide, ranks keep as much as any other. */
+bool dti_search_crosses(const dti_search *s);
+/* Do cuts of one holding, by different digits? Then some rank holds nothing. */
+bool dti_search_crosses_within(const dti_search *s, const dti_holding *holding);
 
 /* ---- regions (region.c) ------------------------------------------------------------------------------------------- *
  * Where axes shard something in one holding and something else, or nothing, in another, elements fall into regions: by

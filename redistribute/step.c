@@ -147,10 +147,13 @@ static bool lacks(const dti_frame *frame, const dti_step *step, int rank)
     return v.to * step->summed_ranks > v.kept;
 }
 
-/* Mostly the first rank is one that does. */
+/* Mostly the first rank is one that does, or one whose digit on one axis is not that on the others. */
 bool dti_step_moves(const dti_frame *frame, const dti_step *step)
 {
-    if (lacks(frame, step, step->to->base)) return true;
+    const int tried[] = { 0, 1, step->to->ranks / 2 };
+    if (step->kind == DT_COMM_LOCAL) return false;
+    for (int i = 0; i < DT_COUNT(tried); i++)
+        if (tried[i] < step->to->ranks && lacks(frame, step, dti_holding_member(step->to, tried[i]))) return true;
     for (dti_ranks r = dti_ranks_alike(frame, step, 1, NULL); dti_ranks_next(&r);)
         if (lacks(frame, step, r.rank)) return true;
     return false;

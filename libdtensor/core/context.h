@@ -67,7 +67,8 @@ struct dt_context {
     int64_t writes;                /* how often a tensor was written in place                                      */
     int64_t step;
     int micro_batch;
-    double time;                   /* predicted seconds of a dry run                                               */
+    double time;                   /* predicted seconds of a dry run, but for what is still to be worked out       */
+    void (*add_time)(struct dt_context *); /* works it out; NULL: all is in it                                     */
     dt_log_level log_level;
     dt_log_fn log_fn;
     void *log_arg;

@@ -58,7 +58,7 @@ static void predict(dt_context *ctx, const dt_plan *plan)
 {
     dt_plan *counted = (dt_plan *)(uintptr_t)plan;
     dti_plans_count(ctx, &counted, 1);
-    ctx->time += dti_plan_time_us(counted) * 1e-6;
+    dti_plan_predict(counted);
 }
 
 static dt_work *start(dt_tensor *x, const dt_spec *spec)
@@ -158,7 +158,7 @@ static void predict_all(flock *f)
     dt_plan **plans = list_new(f->ctx, f->n);
     for (int i = 0; plans && i < f->n; i++) {
         plans[i] = (dt_plan *)(uintptr_t)f->moving[i].plan;
-        f->ctx->time += dti_plan_time_us(plans[i]) * 1e-6;
+        dti_plan_predict(plans[i]);
     }
     if (plans) dti_plans_count(f->ctx, plans, f->n);
     list_give(f->ctx, plans, f->n);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How evenly holdings share elements out, told from their carves alone: where pieces are alike, and cuts before and
+ * after do not meet in one digit of an index, every rank receives the same, and nothing need be counted. */
+#include "redistribute/search.h"
+
+/* How many of a carve's pieces a rank has. */
+static int64_t pieces_taken(const dti_holding *holding, const dti_carve *carve)
+{
+    int64_t taken = 1;
+    for (int d = carve->first; d < carve->first + carve->count; d++) {
+        const dti_digit *digit = &holding->digits[d];
+        taken *= digit->mode == DTI_OPEN ? digit->size : digit->mode == DTI_OTHER ? digit->size - 1 : 1;
+    }
+    return carve->count ? taken : carve->hi - carve->lo;
+}
+
+/* A carve that does not divide what is left makes parts that differ by one element, or piece; the fewer are left the
+ * more that is. roundings: of such carves so far; what is left is above 0 in the end. */
+bool dti_search_alike(const dti_search *s, const dti_holding *holding)
+{
+    int64_t left = 0, roundings = 0, least = INT64_MAX;
+    bool counted = false;
+    for (int i = 0, block = -1; i < holding->carve_count; i++) {
+        const dti_carve *carve = &holding->carves[i];
+        if (carve->block != block) left = s->frame.blocks[block = carve->block], counted = false;
+        bool divides = left % carve->pieces == 0;
+        if (carve->size && (counted || !divides || carve->size % carve->pieces)) return false;
+        left = divides ? left / carve->pieces * pieces_taken(holding, carve)
+                       : left * pieces_taken(holding, carve) / carve->pieces;
+        counted |= carve->size == 0;
+        roundings += !divides;
+        if (!divides && left < least) least = left;
+        if (left == 0) return false;
+    }
+    return roundings == 0 || (s->plan->goal == DT_PLAN_TIME && least >= roundings * DTI_ROUGH);
+}
+
+/* The indices of a block that a digit tells apart: all below hi, in steps of lo. */
+typedef struct span { int block, stride; int64_t lo, hi; } span;
+
+/* Those of the digits that restrict what a rank holds, but for some atoms'. */
+static int spans_of(const dti_search *s, const dti_holding *holding, uint32_t without, span *spans)
+{
+    int n = 0;
+    for (int i = 0; i < holding->carve_count; i++) {
+        const dti_carve *carve = &holding->carves[i];
+        int64_t hi = carve->size * carve->inner, lo;
+        for (int d = carve->first; d < carve->first + carve->count && carve->size; d++, hi = lo) {
+            const dti_digit *digit = &holding->digits[d];
+            lo = hi / digit->size;
+            if (digit->mode != DTI_OPEN && !(dti_frame_atom(&s->frame, digit->stride) & without))
+                spans[n++] = (span){ carve->block, digit->stride, lo, hi };
+        }
+    }
+    return n;
+}
+
+static bool cross(const span *a, const span *b)
+{
+    return a->block == b->block && a->lo < b->hi && b->lo < a->hi;
+}
+
+static bool same(const span *a, const span *b)
+{
+    return a->stride == b->stride && a->lo == b->lo && a->hi == b->hi;
+}
+
+bool dti_search_crosses(const dti_search *s)
+{
+    span from[DTI_MAX_DIGITS], to[DTI_MAX_DIGITS];
+    uint32_t common = dti_step_common(&s->frame, s->from, s->to);
+    int m = spans_of(s, s->from, common, from), n = spans_of(s, s->to, common, to);
+    for (int i = 0; i < m; i++)
+        for (int k = 0; k < n; k++)
+            if (cross(&from[i], &to[k]) && !same(&from[i], &to[k])) return true;
+    return false;
+}
+
+bool dti_search_crosses_within(const dti_search *s, const dti_holding *holding)
+{
+    span spans[DTI_MAX_DIGITS];
+    int n = spans_of(s, holding, 0, spans);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (cross(&spans[i], &spans[k]) && !same(&spans[i], &spans[k])) return true;
+    return false;
+}
