@@ -241,7 +241,7 @@ static bool hardly_differs(const reckoning *r) { return r->c * (r->p + r->h - 1)
 static bool direct_is_dear(const reckoning *r, bool even)
 {
     int64_t direct = r->h * (r->p - !r->crosses), busiest = (r->p + r->h - 1) * r->c - even;
-    return direct * r->c * 10 * DTI_ROUGH > busiest * 11 * (DTI_ROUGH + 1);
+    return direct * r->c * 10 * DTI_SLACK > busiest * 11 * (DTI_SLACK + 1);
 }
 
 /* Is a holding one of as much by each rank? */

@@ -16,36 +16,51 @@ const dti_holding *dti_search_keep(dti_search *s, const dti_room *room)
 
 /* ---- whom a rank asks -------------------------------------------------------------------------------------------- */
 
-/* Atoms closed in two carves of one factor that have the same digits up to there: they name the same pieces. */
+static bool same_digit(const dti_digit *p, const dti_digit *q) { return p->stride == q->stride && p->size == q->size; }
+
+/* Atoms closed in the same place of two carves of one factor: behind as many pieces. */
 static uint32_t common_digits(const dti_frame *frame, const dti_holding *a, const dti_carve *x, const dti_holding *b,
-                              const dti_carve *y, bool *alike)
+                              const dti_carve *y)
 {
     uint32_t shared = 0;
-    *alike = x->size == y->size && x->inner == y->inner && x->pieces == y->pieces && x->lo == y->lo && x->hi == y->hi;
-    if (x->size != y->size || x->inner != y->inner || (x->size == 0 && !*alike)) return 0;
-    for (int n = 0; n < x->count && n < y->count; n++) {
-        const dti_digit *p = &a->digits[x->first + n], *q = &b->digits[y->first + n];
-        *alike &= p->stride == q->stride && p->size == q->size;
-        if (p->stride != q->stride || p->size != q->size) break;
-        if (p->mode == DTI_CLOSED && q->mode == DTI_CLOSED) shared |= dti_frame_atom(frame, p->stride);
+    int before_x = 1, before_y = 1;
+    for (int i = 0, k = 0; i < x->count && k < y->count;) {
+        const dti_digit *p = &a->digits[x->first + i], *q = &b->digits[y->first + k];
+        bool closed = p->mode == DTI_CLOSED && q->mode == DTI_CLOSED, earlier = before_x <= before_y;
+        if (closed && before_x == before_y && same_digit(p, q)) shared |= dti_frame_atom(frame, p->stride);
+        if (earlier) before_x *= p->size, i++;
+        else before_y *= q->size, k++;
     }
     return shared;
+}
+
+/* Are two carves the same but for the modes of their digits? */
+static bool same_carve(const dti_holding *a, const dti_carve *x, const dti_holding *b, const dti_carve *y)
+{
+    bool same = x->block == y->block && x->size == y->size && x->inner == y->inner && x->count == y->count
+        && x->pieces == y->pieces && x->lo == y->lo && x->hi == y->hi;
+    for (int d = 0; d < x->count && same; d++) same = same_digit(&a->digits[x->first + d], &b->digits[y->first + d]);
+    return same;
+}
+
+/* What is shared by count is the same where the block's carves before it are. */
+static bool same_before(const dti_holding *a, int i, const dti_holding *b, int k)
+{
+    int block = a->carves[i].block;
+    for (; i >= 0 && k >= 0 && a->carves[i].block == block && b->carves[k].block == block; i--, k--)
+        if (!same_carve(a, &a->carves[i], b, &b->carves[k])) return false;
+    return (i < 0 || a->carves[i].block != block) && (k < 0 || b->carves[k].block != block);
 }
 
 uint32_t dti_step_common(const dti_frame *frame, const dti_holding *a, const dti_holding *b)
 {
     uint32_t shared = 0;
-    int i = 0, j = 0;
-    while (i < a->carve_count && j < b->carve_count) {
-        int block = a->carves[i].block < b->carves[j].block ? a->carves[i].block : b->carves[j].block;
-        bool alike = true;
-        for (int k = 0; alike && i + k < a->carve_count && j + k < b->carve_count; k++) {
-            alike = a->carves[i + k].block == block && b->carves[j + k].block == block;
-            if (alike) shared |= common_digits(frame, a, &a->carves[i + k], b, &b->carves[j + k], &alike);
+    for (int i = 0; i < a->carve_count; i++)
+        for (int k = 0; k < b->carve_count; k++) {
+            const dti_carve *x = &a->carves[i], *y = &b->carves[k];
+            if (x->block != y->block || x->size != y->size || x->inner != y->inner) continue;
+            if (x->size || same_before(a, i, b, k)) shared |= common_digits(frame, a, x, b, y);
         }
-        while (i < a->carve_count && a->carves[i].block == block) i++;
-        while (j < b->carve_count && b->carves[j].block == block) j++;
-    }
     return shared;
 }
 
