@@ -50,7 +50,10 @@ typedef struct dti_assigning {
     int told[DTI_MAX_OPERANDS];        /* of each operand's tallies, along so many mesh dims, it is that of these   */
     int best_count;                    /* the best so far, cheapest first                                          */
     dti_assignment best[DTI_MAX_ALTERNATIVES];
-    dti_candidates dim[DT_MAX_MESH_DIMS]; /* these two last: large, and not zeroed                                    */
+    int listed_count, listed_max;      /* legal strategies, and how many there was room for; 0: none are listed    */
+    uint8_t listed_kinds[DTI_MAX_OPERANDS]; /* what operands may be in these                                          */
+    dti_strategy listed[DTI_MAX_STRATEGIES]; /* the rest last: large, and not zeroed                                  */
+    dti_candidates dim[DT_MAX_MESH_DIMS];
     dti_tally tally[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS + 1];
 } dti_assigning;
 

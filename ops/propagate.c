@@ -118,19 +118,33 @@ static bool moves_nothing(const dti_assigning *s, int m, const dti_strategy *str
     return true;
 }
 
-/* Those that move nothing to the front, otherwise in their order: that with all operands R was the first. */
-static void free_first(const dti_assigning *s, int m, dti_candidates *c)
+/* Does an operand that is written stay as it is, and come out so? */
+static bool keeps_written(const dti_assigning *s, int m, const dti_strategy *strategy)
 {
-    dti_strategy moving[DTI_MAX_STRATEGIES];
-    int n = 0;
-    bool whole_moves = !moves_nothing(s, m, &c->strategy[0]);
-    c->free_count = 0;
-    for (int i = 0; i < c->count; i++) {
-        if (moves_nothing(s, m, &c->strategy[i])) c->strategy[c->free_count++] = c->strategy[i];
-        else moving[n++] = c->strategy[i];
+    for (int i = 0; i < s->ask->writes; i++) {
+        dti_place given = s->given[i][m];
+        if (!dti_assigning_has(s, i)) continue;
+        if (!dti_place_same(given, strategy->operand[i]) || !dti_place_same(given, strategy->result[i])) return false;
+        if ((strategy->lift | strategy->rescale) >> i & 1) return false;
     }
-    memcpy(c->strategy + c->free_count, moving, (size_t)n * sizeof *moving);
-    c->whole = whole_moves ? c->free_count : 0;
+    return true;
+}
+
+/* Those that move nothing first, otherwise in their order: that with all operands R is the first listed. */
+static void take_listed(const dti_assigning *s, int m, int n, dti_candidates *c)
+{
+    uint64_t kept = 0, free = 0;
+    for (int i = 0; i < n; i++) {
+        if (keeps_written(s, m, &s->listed[i])) kept |= UINT64_C(1) << i;
+        if (moves_nothing(s, m, &s->listed[i])) free |= UINT64_C(1) << i;
+    }
+    c->count = 0;
+    for (int i = 0; i < n; i++)
+        if (kept & free & UINT64_C(1) << i) c->strategy[c->count++] = s->listed[i];
+    c->free_count = c->count;
+    for (int i = 0; i < n; i++)
+        if (kept & ~free & UINT64_C(1) << i) c->strategy[c->count++] = s->listed[i];
+    c->whole = kept & ~free & -kept ? c->free_count : 0; /* the first of those kept                                 */
 }
 
 /* What an operand may stay. Averages of integers are rounded, so nothing is linear in them; sums and products of
@@ -160,49 +174,44 @@ static int asked_factor(const dti_assigning *s, int m)
 }
 
 /* The one strategy that makes it so. */
-static bool take_asked(const dti_assigning *s, int m, dti_candidates *c)
+static bool list_asked(dti_assigning *s, int m)
 {
     int factor = asked_factor(s, m);
     if (factor == DTI_FOREIGN) return false;
-    memset(&c->strategy[0], 0, sizeof c->strategy[0]);
-    c->strategy[0].fresh = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
-    return dti_partial_decide(s->rule, &s->out->bound, &c->strategy[0], NULL);
+    s->listed_max = 0;
+    memset(&s->listed[0], 0, sizeof s->listed[0]);
+    s->listed[0].fresh = (dti_place){ .what = DTI_PLACE_S, .factor = (int16_t)factor };
+    return dti_partial_decide(s->rule, &s->out->bound, &s->listed[0], NULL);
 }
 
-/* Does an operand that is written stay as it is, and come out so? */
-static bool keeps_written(const dti_assigning *s, int m, const dti_strategy *strategy)
+/* A mesh dim that shards no operand, and along which none is P, shards nothing. */
+static bool all_whole(const dti_assigning *s, int m)
 {
-    for (int i = 0; i < s->ask->writes; i++) {
-        dti_place given = s->given[i][m];
-        if (!dti_assigning_has(s, i)) continue;
-        if (!dti_place_same(given, strategy->operand[i]) || !dti_place_same(given, strategy->result[i])) return false;
-        if ((strategy->lift | strategy->rescale) >> i & 1) return false;
+    bool whole = true;
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (dti_assigning_has(s, i)) whole &= s->given[i][m].what == DTI_PLACE_R;
+    return whole;
+}
+
+/* List the legal strategies, at most max; mostly mesh dims have the same. */
+static int list_legal(dti_assigning *s, int m, int max)
+{
+    uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (dti_assigning_has(s, i)) kinds[i] = kinds_of(s, i, m);
+    if (s->listed_max < max || memcmp(kinds, s->listed_kinds, sizeof kinds) != 0) {
+        s->listed_count = dti_partial_strategies(s->rule, &s->out->bound, kinds, s->listed, max);
+        s->listed_max = max;
+        memcpy(s->listed_kinds, kinds, sizeof kinds);
     }
-    return true;
-}
-
-static void leave_out_moved(const dti_assigning *s, int m, dti_candidates *c)
-{
-    int n = 0;
-    for (int i = 0; i < c->count; i++)
-        if (keeps_written(s, m, &c->strategy[i])) c->strategy[n++] = c->strategy[i];
-    c->count = n;
+    return s->listed_count < max ? s->listed_count : max;
 }
 
 static void find_candidates(dti_assigning *s, int m)
 {
-    uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
-    bool whole = true;
-    for (int i = 0; i < s->rule->operand_count; i++) {
-        if (!dti_assigning_has(s, i)) continue;
-        whole &= s->given[i][m].what == DTI_PLACE_R;
-        kinds[i] = kinds_of(s, i, m);
-    }
-    dti_candidates *c = &s->dim[m];
-    if (whole && take_asked(s, m, c)) c->count = 1;
-    else c->count = dti_partial_strategies(s->rule, &s->out->bound, kinds, c->strategy, whole ? 1 : DTI_MAX_STRATEGIES);
-    if (s->ask->writes) leave_out_moved(s, m, c);
-    free_first(s, m, c);
+    bool whole = all_whole(s, m);
+    int n = whole && list_asked(s, m) ? 1 : list_legal(s, m, whole ? 1 : DTI_MAX_STRATEGIES);
+    take_listed(s, m, n, &s->dim[m]);
     dti_assigning_share(s, m);
 }
 
@@ -364,6 +373,7 @@ static bool search_all(dti_assigning *s)
     if (!price_dims(s) || !count_touched(s)) return false;
     s->work_ns = dti_assigning_work_ns(s);
     find_kinds_of_price(s);
+    s->listed_max = 0;
     for (int m = 0; m < s->mesh->dim_count; m++) {
         find_candidates(s, m);
         if (s->dim[m].count == 0) return refuse_written(s, m);
@@ -471,7 +481,7 @@ bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagat
     dti_assigning *s = dti_context_borrow(ctx, sizeof *s); /* large: from the heap it would be new pages each time   */
     out->mesh = NULL;
     if (!s) return false;
-    memset(s, 0, offsetof(dti_assigning, dim));
+    memset(s, 0, offsetof(dti_assigning, listed));
     s->ctx = ctx;
     s->ask = ask;
     s->rule = ask->rule;

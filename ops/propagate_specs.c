@@ -58,6 +58,22 @@ static split_order order_of(const dti_assigning *s, const dti_strategy *along, i
     return order;
 }
 
+/* The mesh dims that split a tensor's factor, in order. */
+static split_order splits_of(const dti_assigning *s, const dti_strategy *along, const dti_place *places, int factor)
+{
+    split_order all, own = { 0 };
+    for (int m = 0; m < s->mesh->dim_count; m++)
+        if (factor >= 0 && places[m].what == DTI_PLACE_S && places[m].factor == factor) add_once(&own, m);
+    if (own.count < 2) return own;
+    all = order_of(s, along, factor);
+    own.count = 0;
+    for (int k = 0; k < all.count; k++) {
+        dti_place place = places[all.dims[k]];
+        if (place.what == DTI_PLACE_S && place.factor == factor) add_once(&own, all.dims[k]);
+    }
+    return own;
+}
+
 /* The spec of a tensor with these dims, placed so along each mesh dim. */
 static const dt_spec *spec_of(const dti_assigning *s, const dti_strategy *along, const dti_place *places,
                               dti_bound_dims *dims, dt_dtype dtype)
@@ -67,11 +83,8 @@ static const dt_spec *spec_of(const dti_assigning *s, const dti_strategy *along,
     form->dtype = (int32_t)dtype;
     for (int f = 0; f < form->factor_first[form->dim_count]; f++) {
         form->split_first[f] = (int8_t)count;
-        split_order order = dims->factor[f] < 0 ? (split_order){ 0 } : order_of(s, along, dims->factor[f]);
-        for (int k = 0; k < order.count; k++) {
-            dti_place place = places[order.dims[k]];
-            if (place.what == DTI_PLACE_S && place.factor == dims->factor[f]) form->split[count++] = order.dims[k];
-        }
+        split_order order = splits_of(s, along, places, dims->factor[f]);
+        for (int k = 0; k < order.count; k++) form->split[count++] = order.dims[k];
         form->split_first[f + 1] = (int8_t)count;
     }
     for (int m = 0; m < s->mesh->dim_count; m++)

@@ -348,11 +348,57 @@ const char *dti_row_head(const dt_op *op, int n, char *text, size_t room)
     return text;
 }
 
+/* ---- rules that were parsed -------------------------------------------------------------------------------------- */
+
+typedef struct parsed { const char *head, *rule, *polynomial; dti_rule parsed; } parsed;
+
+static void rules_fini(void *state) { dti_table_fini(state); }
+
+static uint64_t text_hash(const char *text, uint64_t seed) { return dti_hash(text, strlen(text), seed); }
+
+static const parsed *known_rule(const dti_table *rules, uint64_t hash, const dti_row_text *text)
+{
+    const parsed *known;
+    for (size_t at = dti_table_first(rules, hash); (known = dti_table_value(rules, hash, &at)) != NULL;)
+        if (strcmp(known->head, text->head) == 0 && strcmp(known->rule, text->rule) == 0
+            && strcmp(known->polynomial, text->polynomial) == 0) break;
+    return known;
+}
+
+static const char *keep_text(dt_context *ctx, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *kept = dti_context_take(ctx, bytes);
+    return kept ? memcpy(kept, text, bytes) : NULL;
+}
+
+/* The rule of texts that do not change from call to call. */
+static bool parse_once(dt_context *ctx, const dti_row_text *text, dti_rule *rule)
+{
+    dti_table *rules = dti_context_layer(ctx, DTI_LAYER_ROW, sizeof *rules, rules_fini);
+    uint64_t hash = text_hash(text->polynomial, text_hash(text->rule, text_hash(text->head, 0)));
+    if (!rules) return false;
+    const parsed *known = known_rule(rules, hash, text);
+    if (known) {
+        *rule = known->parsed;
+        return true;
+    }
+    if (!dti_rule_parse(ctx, text, rule)) return false;
+    parsed *kept = dti_context_take(ctx, sizeof *kept);
+    if (!kept) return false;
+    *kept = (parsed){ keep_text(ctx, text->head), keep_text(ctx, text->rule), keep_text(ctx, text->polynomial), *rule };
+    if (!kept->head || !kept->rule || !kept->polynomial) return false;
+    if (dti_table_add(rules, hash, kept)) return true;
+    dti_fail(ctx, DT_ERR_MEMORY, "no memory for a table of rules");
+    return false;
+}
+
 static bool parse(dt_context *ctx, const dt_op *op, int n, dti_asking *out)
 {
     char head[DTI_MAX_NAMES];
     dti_row_text text = { dti_row_head(op, n, head, sizeof head), out->derived.rule, out->derived.polynomial };
-    if (!dti_rule_parse(ctx, &text, &out->rule)) return false;
+    bool fixed = !op->derive && text.head == op->head;
+    if (!(fixed ? parse_once : dti_rule_parse)(ctx, &text, &out->rule)) return false;
     out->rule.decomposes = op->decompose != NULL;
     if (n == out->rule.operand_count) return true;
     dti_fail(ctx, DT_ERR_ARG, "%s: expected %d operands, got %d", op->head, out->rule.operand_count, n);

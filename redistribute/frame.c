@@ -272,8 +272,9 @@ void dti_frame_cut(const dti_frame *frame, const dti_layout *layout, uint32_t cl
 uint32_t dti_frame_closed(const dti_frame *frame, const dti_holding *holding)
 {
     uint32_t closed = 0;
-    for (int i = 0; i < frame->atom_count; i++)
-        if (dti_holding_closes(holding, frame->atoms[i].axis)) closed |= UINT32_C(1) << i;
+    for (int d = 0; d < holding->digit_count; d++)
+        if (holding->digits[d].mode == DTI_CLOSED) closed |= dti_frame_atom(frame, holding->digits[d].stride);
+    for (int z = 0; z < holding->zero_count; z++) closed |= dti_frame_atom(frame, holding->zeros[z].stride);
     return closed;
 }
 

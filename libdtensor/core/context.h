@@ -15,7 +15,7 @@
 
 typedef enum dti_layer {           /* lower ones first: they end last                                              */
     DTI_LAYER_STORAGE, DTI_LAYER_MESH, DTI_LAYER_SPEC, DTI_LAYER_PLAN, DTI_LAYER_TAPE,
-    DTI_LAYER_OP, DTI_LAYER_MODULE, DTI_LAYER_COUNT
+    DTI_LAYER_ROW, DTI_LAYER_OP, DTI_LAYER_MODULE, DTI_LAYER_COUNT
 } dti_layer;
 
 typedef struct dti_layer_state { void *state; void (*fini)(void *state); } dti_layer_state;
