@@ -57,9 +57,15 @@ bool dti_search_done(dti_search *s)
     return s->best_moves.received * dti_plan_ranks(s->plan) <= s->best_moves.total + s->best_moves.total / DTI_SLACK;
 }
 
+static void set_best(dti_search *s, const dti_route *route)
+{
+    s->best.step_count = route->step_count;
+    memcpy(s->best.steps, route->steps, (size_t)route->step_count * sizeof *route->steps);
+}
+
 static void take(dti_search *s, const dti_route *route, const dti_moves *moves, const dti_moves *stages)
 {
-    s->best = *route;
+    set_best(s, route);
     s->best_moves = *moves;
     memcpy(s->best_stages, stages, (size_t)route->step_count * sizeof *stages);
 }
@@ -68,7 +74,7 @@ void dti_search_offer(dti_search *s, const dti_route *route)
 {
     dti_moves stages[DTI_MAX_STEPS];
     if (!s->found) {
-        s->best = *route;
+        set_best(s, route);
         s->found = true;
         return;
     }
@@ -312,6 +318,8 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     set_scale(s);
     build_source(s);
     build_end(s);
+    s->from_atoms = dti_frame_closed(&s->frame, s->from);
+    s->to_atoms = dti_frame_closed(&s->frame, s->to);
     if (!nothing_to_do(s)) search_all(s);
     if (plan->goal == DT_PLAN_TIME) prefer_time(s);
     return keep_best(s);

@@ -12,8 +12,8 @@ enum { MAX_CONFLICTS = 3, MAX_PIECES = 64 };
 /* Atoms that may share out the summing: they cut neither the holding nor the target. */
 static uint32_t free_atoms(const dti_search *s, const dti_holding *from)
 {
-    return dti_frame_all(&s->frame)
-        & ~(dti_frame_closed(&s->frame, from) | dti_frame_closed(&s->frame, s->to) | s->kept);
+    uint32_t closed = from == s->from ? s->from_atoms : dti_frame_closed(&s->frame, from);
+    return dti_frame_all(&s->frame) & ~(closed | s->to_atoms | s->kept);
 }
 
 /* Where elements are summed, as far as they are not summed along other atoms later: by a rank that holds a
@@ -23,7 +23,7 @@ static const dti_holding *sum_at_source(dti_search *s, const dti_holding *from, 
     dti_room sums, target;
     dti_room_copy(&sums, from);
     dti_room_copy(&target, s->to);
-    dti_frame_open(&s->frame, later | dti_frame_closed(&s->frame, from), &target);
+    dti_frame_open(&s->frame, later | (from == s->from ? s->from_atoms : dti_frame_closed(&s->frame, from)), &target);
     dti_room_carve_all(&sums, &target.holding);
     dti_frame_share(&s->frame, free_atoms(s, from) & sharing, &sums);
     return dti_search_keep(s, &sums);
@@ -35,7 +35,7 @@ static const dti_holding *sum_at_target(dti_search *s)
     dti_room sums, source;
     dti_room_copy(&sums, s->to);
     dti_room_copy(&source, s->from);
-    dti_frame_open(&s->frame, dti_frame_closed(&s->frame, s->to), &source);
+    dti_frame_open(&s->frame, s->to_atoms, &source);
     dti_room_carve_all(&sums, &source.holding);
     dti_frame_share(&s->frame, free_atoms(s, s->from), &sums);
     return dti_search_keep(s, &sums);
@@ -124,9 +124,8 @@ typedef enum evenness { EVEN, UNEVEN, ROUGH } evenness; /* rough: it cannot be t
 /* Add the sums of a region, and the pull of its results; at_target: by whom they are summed. */
 static evenness add_region(dti_search *s, const dti_region *r, bool at_target, dti_route *sums, dti_route *copies)
 {
-    uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
-    uint32_t both = r->first == dti_bits(r->axes) ? from & ~to : 0;
-    uint32_t sharing = dti_frame_all(&s->frame) & ~s->kept & ~(at_target ? to | both : from);
+    uint32_t both = r->first == dti_bits(r->axes) ? s->from_atoms & ~s->to_atoms : 0;
+    uint32_t sharing = dti_frame_all(&s->frame) & ~s->kept & ~(at_target ? s->to_atoms | both : s->from_atoms);
     const dti_holding *source = keep_view(s, r, false, 0, 0), *target = keep_view(s, r, true, 0, 0);
     const dti_holding *at = keep_view(s, r, at_target, at_target ? both : 0, sharing);
     bool alike = dti_search_alike(s, at);
@@ -140,42 +139,37 @@ static evenness add_region(dti_search *s, const dti_region *r, bool at_target, d
     return evenly;
 }
 
-/* The part of a region without common holders that target holders sum, as a fraction of small numbers. false: it should
- * be more than all of it. */
-static bool target_part(const dti_search *s, int *part, int *pieces)
+/* Contributors, target holders, holders of both where an element has any; the part of a region without these that
+ * target holders sum, as a fraction of small numbers. over: it should be more than all of it. */
+typedef struct sharing { int p, h, c, part, pieces; bool over; } sharing;
+
+static sharing find_sharing(const dti_search *s)
 {
-    uint32_t to = dti_frame_closed(&s->frame, s->to);
-    int p = dti_frame_size(&s->frame, s->summed), c = dti_frame_size(&s->frame, free_atoms(s, s->from));
-    int h = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~to & ~s->kept);
-    bool fits = h * (p - 2) <= c * (p - 1);
-    *pieces = c * (p - 1);
-    *part = fits ? h * (p - 2) : *pieces;
-    for (int d = *pieces; d > 1; d--)
-        if (*part % d == 0 && *pieces % d == 0) *part /= d, *pieces /= d;
-    return fits;
+    sharing w;
+    w.p = dti_frame_size(&s->frame, s->summed);
+    w.h = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~s->to_atoms & ~s->kept);
+    w.c = dti_frame_size(&s->frame, free_atoms(s, s->from));
+    w.pieces = w.c * (w.p - 1);
+    w.over = w.h * (w.p - 2) > w.pieces;
+    w.part = w.over ? w.pieces : w.h * (w.p - 2);
+    for (int d = w.pieces; d > 1; d--)
+        if (w.part % d == 0 && w.pieces % d == 0) w.part /= d, w.pieces /= d;
+    return w;
 }
 
-static bool can_part(const dti_search *s)
+static bool can_balance(const dti_search *s, const sharing *w, uint32_t conflicts)
 {
-    int part, pieces;
-    return target_part(s, &part, &pieces);
-}
-
-static bool can_balance(const dti_search *s, uint32_t conflicts)
-{
-    int part, pieces;
-    target_part(s, &part, &pieces);
-    return dti_bits(conflicts) <= MAX_CONFLICTS && pieces <= MAX_PIECES && !dti_holding_shares(s->to);
+    return dti_bits(conflicts) <= MAX_CONFLICTS && w->pieces <= MAX_PIECES && !dti_holding_shares(s->to);
 }
 
 static evenness both(evenness a, evenness b) { return a > b ? a : b; }
 
 /* All regions' sums, then all their copies. */
-static evenness balance(dti_search *s, uint32_t conflicts, dti_route *sums)
+static evenness balance(dti_search *s, const sharing *w, uint32_t conflicts, dti_route *sums)
 {
     dti_route copies;
-    int n = dti_bits(conflicts), pieces, part;
-    evenness all = target_part(s, &part, &pieces) ? EVEN : UNEVEN;
+    int n = dti_bits(conflicts), part = w->part, pieces = w->pieces;
+    evenness all = w->over ? UNEVEN : EVEN;
     sums->step_count = copies.step_count = 0;
     all = both(all, add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, sums, &copies));
     for (int i = 0; i < n; i++) {
@@ -190,8 +184,9 @@ static evenness balance(dti_search *s, uint32_t conflicts, dti_route *sums)
 static void offer_balanced(dti_search *s, uint32_t conflicts)
 {
     dti_route route;
-    if (!can_balance(s, conflicts)) return;
-    balance(s, conflicts, &route);
+    sharing w = find_sharing(s);
+    if (!can_balance(s, &w, conflicts)) return;
+    balance(s, &w, conflicts, &route);
     dti_search_offer(s, &route);
 }
 
@@ -225,23 +220,14 @@ static void offer_direct_sum(dti_search *s)
  * do, some rank has nothing of what it is to hold, and only balanced sums may spare it; where they do not, none here
  * does, and none is dearer whose sums are even.                                                                       */
 
-typedef struct reckoning { int64_t p, h, c; bool crosses; } reckoning;
-
-static reckoning reckon(const dti_search *s, uint32_t conflicts)
-{
-    uint32_t held = dti_frame_all(&s->frame) & ~dti_frame_closed(&s->frame, s->to) & ~s->kept;
-    return (reckoning){ dti_frame_size(&s->frame, s->summed), dti_frame_size(&s->frame, held),
-                        dti_frame_size(&s->frame, conflicts), dti_search_crosses(s) };
-}
-
-/* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? */
-static bool hardly_differs(const reckoning *r) { return r->c * (r->p + r->h - 1) >= DTI_SLACK; }
+/* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? c: of all conflicts. */
+static bool hardly_differs(const sharing *w, int64_t c) { return c * (w->p + w->h - 1) >= DTI_SLACK; }
 
 /* Each rank alone sums all h N / R that it is to hold; where cuts cross, some contributes to none of it. */
-static bool direct_is_dear(const reckoning *r, bool even)
+static bool direct_is_dear(const sharing *w, int64_t c, bool crosses, bool even)
 {
-    int64_t direct = r->h * (r->p - !r->crosses), busiest = (r->p + r->h - 1) * r->c - even;
-    return direct * r->c * 10 * DTI_SLACK > busiest * 11 * (DTI_SLACK + 1);
+    int64_t direct = w->h * (w->p - !crosses), busiest = (w->p + w->h - 1) * c - even;
+    return direct * c * 10 * DTI_SLACK > busiest * 11 * (DTI_SLACK + 1);
 }
 
 /* Is a holding one of as much by each rank? */
@@ -254,17 +240,19 @@ static bool is_even(const dti_search *s, const dti_holding *holding)
 static bool offer_known(dti_search *s, uint32_t conflicts)
 {
     dti_route balanced;
-    if (!can_balance(s, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
-    reckoning r = reckon(s, conflicts);
-    if (r.crosses && hardly_differs(&r)) return false;
-    evenness evenly = r.crosses ? balance(s, conflicts, &balanced) : UNEVEN;
+    sharing w = find_sharing(s);
+    if (!can_balance(s, &w, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
+    int64_t c = dti_frame_size(&s->frame, conflicts);
+    bool crosses = dti_search_crosses(s);
+    if (crosses && hardly_differs(&w, c)) return false;
+    evenness evenly = crosses ? balance(s, &w, conflicts, &balanced) : UNEVEN;
     const dti_holding *at = evenly == UNEVEN ? sum_at_target(s) : NULL;
     if (at && !is_even(s, at)) at = sum_at_source(s, s->from, 0, dti_frame_all(&s->frame));
     if (at && !is_even(s, at)) at = NULL;
-    if (evenly == ROUGH || (!at && !can_part(s))) return false;
+    if (evenly == ROUGH || (!at && w.over)) return false;
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
-    s->direct_is_dear = direct_is_dear(&r, evenly == EVEN || !r.crosses);
+    s->direct_is_dear = direct_is_dear(&w, c, crosses, evenly == EVEN || !crosses);
     return true;
 }
 
@@ -274,8 +262,7 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
-    uint32_t from = dti_frame_closed(&s->frame, s->from), to = dti_frame_closed(&s->frame, s->to);
-    uint32_t conflicts = from & to & ~dti_step_common(&s->frame, s->from, s->to);
+    uint32_t conflicts = s->from_atoms & s->to_atoms & ~dti_step_common(&s->frame, s->from, s->to);
     bool alike = conflicts && s->plan->topology->level_count == 1 && widened(s) == 0;
     if (alike && offer_known(s, conflicts)) return;
     if (conflicts) offer_sum_at(s, sum_at_target(s));

@@ -20,6 +20,7 @@ struct dti_search {
     dti_frame side;                /* the target's own atoms; as frame where that is regular                       */
     uint32_t summed, kept, sliced; /* atoms P -> other, P -> P, and R -> P(sum or prod)                            */
     const dti_holding *from, *to;  /* the first and the last of every route                                        */
+    uint32_t from_atoms, to_atoms; /* that these close                                                             */
     dti_route best;
     dti_moves best_moves, best_stages[DTI_MAX_STEPS];
     bool found, counted;           /* counted: these are of best                                                   */
