@@ -27,8 +27,9 @@ typedef struct dti_assignment {
     int chosen[DT_MAX_MESH_DIMS];
 } dti_assignment;
 
-/* What an operand's bytes are made of, along the mesh dims before one. */
-typedef struct dti_tally { int64_t parts, holders, kept, summed, messages; int slowest; } dti_tally;
+/* What an operand's bytes are made of, along the mesh dims before one: elements of a part as it is used; of these what
+ * is there; of a part as it is given, by the contributions summed, which are so many. */
+typedef struct dti_tally { int64_t part, kept, given, summed, messages, slowest; } dti_tally;
 
 typedef struct dti_assigning {
     dt_context *ctx;

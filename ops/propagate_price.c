@@ -15,38 +15,44 @@ static int64_t pieces(const dti_assigning *s, int m, dti_place place)
     return elements < 1 ? 1 : elements < size ? elements : size;
 }
 
+/* n / by; mostly by is a power of two, and a division takes as long as the rest of a price. */
+static int64_t over(int64_t n, int64_t by)
+{
+    return by & (by - 1) ? n / by : n >> __builtin_ctzll((unsigned long long)by);
+}
+
 /* What the busiest rank receives of an operand along all mesh dims: sums of P first, of its part as it is given; then
  * what it is to hold and does not. */
 static int64_t operand_bytes(const dti_assigning *s, int i, const dti_tally *t)
 {
-    if (t->messages == 0) return 0;
-    int64_t part = s->elements[i] / t->parts;
-    int64_t sums = t->summed > 1 ? s->elements[i] / (t->holders * t->summed) * (t->summed - 1) : 0;
-    return (sums + part - part / t->kept) * s->element_bytes[i];
+    return t->messages ? (t->given * (t->summed - 1) + t->part - t->kept) * s->element_bytes[i] : 0;
 }
 
-static void add_dim(const dti_assigning *s, int i, int m, dti_tally *t)
+/* Field by field: what was just written that way is slow to read as a whole. */
+static void add_dim(const dti_assigning *s, int i, int m, const dti_tally *before, dti_tally *t)
 {
     dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
-    int64_t size = s->mesh->dims[m].size;
-    if (given.what == DTI_PLACE_S) t->holders *= pieces(s, m, given);
-    if (used.what == DTI_PLACE_S) t->parts *= pieces(s, m, used);
-    if (given.what == DTI_PLACE_R || dti_place_same(given, used)) return;
-    if (given.what == DTI_PLACE_P) t->summed *= size;
-    if (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R) t->kept *= size;
-    t->messages += size - 1;
-    if (s->link[m] < t->slowest) t->slowest = s->link[m];
+    int64_t size = s->mesh->dims[m].size, parts = used.what == DTI_PLACE_S ? pieces(s, m, used) : 1;
+    bool moves = given.what != DTI_PLACE_R && !dti_place_same(given, used), sums = moves && given.what == DTI_PLACE_P;
+    bool lacks = moves && (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R);
+    int64_t holders = given.what == DTI_PLACE_S ? pieces(s, m, given) : sums ? size : 1;
+    t->part = over(before->part, parts);
+    t->kept = over(before->kept, lacks ? parts * size : parts);
+    t->given = over(before->given, holders);
+    t->summed = sums ? before->summed * size : before->summed;
+    t->messages = moves ? before->messages + size - 1 : before->messages;
+    t->slowest = moves && s->link[m] < before->slowest ? s->link[m] : before->slowest;
 }
 
 /* Along all mesh dims: mostly the last alone has changed. */
 static const dti_tally *tally_operand(dti_assigning *s, int i)
 {
     dti_tally *t = s->tally[i];
-    t[0] = (dti_tally){ .parts = 1, .holders = 1, .kept = 1, .summed = 1, .slowest = s->levels - 1 };
-    for (; s->told[i] < s->mesh->dim_count; s->told[i]++) {
-        t[s->told[i] + 1] = t[s->told[i]];
-        add_dim(s, i, s->told[i], &t[s->told[i] + 1]);
-    }
+    if (s->told[i] == 0)
+        t[0] = (dti_tally){ .part = s->elements[i], .kept = s->elements[i], .given = s->elements[i], .summed = 1,
+                            .slowest = s->levels - 1 };
+    for (int m = s->told[i]; m < s->mesh->dim_count; m++) add_dim(s, i, m, &t[m], &t[m + 1]);
+    s->told[i] = s->mesh->dim_count;
     return &t[s->told[i]];
 }
 
@@ -118,7 +124,7 @@ static int64_t share_ns(const dti_assigning *s)
 {
     int64_t share = 1;
     for (int m = 0; m < s->mesh->dim_count; m++) share *= s->dim[m].share[s->chosen[m]];
-    return s->work_ns / share;
+    return over(s->work_ns, share);
 }
 
 static void add_move(const dti_assigning *s, int64_t bytes, int slowest, int64_t messages, dti_assignment *a)
@@ -143,7 +149,7 @@ bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assign
     for (int i = 0; i < s->rule->operand_count && !is_dearer(a, bar); i++) {
         if (!dti_assigning_has(s, i)) continue;
         const dti_tally *t = tally_operand(s, i);
-        add_move(s, operand_bytes(s, i, t), t->slowest, t->messages, a);
+        add_move(s, operand_bytes(s, i, t), (int)t->slowest, t->messages, a);
     }
     for (int r = 0; r < s->rule->result_count && s->maps && !is_dearer(a, bar); r++) {
         int slowest = s->levels - 1;
