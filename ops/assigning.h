@@ -13,11 +13,16 @@ enum {
     DTI_FOREIGN = -1                   /* a factor of a given placement that is no factor of the bound rule        */
 };
 
+/* What a strategy along one mesh dim does to what an operand moves: by how much it divides each part of a tally, how
+ * many contributions are summed; 1: it does nothing. Messages are added, and the slowest link counts. */
+typedef struct dti_effect { int32_t part, kept, given, summed, messages, link; } dti_effect;
+
 typedef struct dti_candidates {        /* along one mesh dim; those that move nothing first                        */
     int count, free_count;
     int tried;                         /* how many of them are                                                     */
     int whole;                         /* the one that has all operands R                                          */
     int64_t share[DTI_MAX_STRATEGIES]; /* into how many pieces each splits the work                                */
+    dti_effect effect[DTI_MAX_STRATEGIES][DTI_MAX_OPERANDS];
     dti_strategy strategy[DTI_MAX_STRATEGIES];
 } dti_candidates;
 
@@ -27,9 +32,12 @@ typedef struct dti_assignment {
     int chosen[DT_MAX_MESH_DIMS];
 } dti_assignment;
 
-/* What an operand's bytes are made of, along the mesh dims before one: elements of a part as it is used; of these what
- * is there; of a part as it is given, by the contributions summed, which are so many. */
-typedef struct dti_tally { int64_t part, kept, given, summed, messages, slowest; } dti_tally;
+/* What an operand's bytes are made of: elements of a part as it is used; of these what is there; of a part as it is
+ * given, by the contributions summed, which are so many. */
+typedef struct dti_amount { int64_t part, kept, given, summed, messages, slowest; } dti_amount;
+
+/* What an assignment costs, along the mesh dims before one. */
+typedef struct dti_tally { int64_t share; int wasteful; dti_amount operand[DTI_MAX_OPERANDS]; } dti_tally;
 
 typedef struct dti_assigning {
     dt_context *ctx;
@@ -48,14 +56,14 @@ typedef struct dti_assigning {
     bool maps, breaks;                 /* any letter goes through an index map, may be broken up                   */
     dti_price prices[DT_MAX_LINKS];
     int chosen[DT_MAX_MESH_DIMS];      /* the assignment at hand                                                   */
-    int told[DTI_MAX_OPERANDS];        /* of each operand's tallies, along so many mesh dims, it is that of these   */
+    int told;                          /* tallies are of it along so many mesh dims                                */
     int best_count;                    /* the best so far, cheapest first                                          */
     dti_assignment best[DTI_MAX_ALTERNATIVES];
     int listed_count, listed_max;      /* legal strategies, and how many there was room for; 0: none are listed    */
     uint8_t listed_kinds[DTI_MAX_OPERANDS]; /* what operands may be in these                                          */
     dti_strategy listed[DTI_MAX_STRATEGIES]; /* the rest last: large, and not zeroed                                  */
     dti_candidates dim[DT_MAX_MESH_DIMS];
-    dti_tally tally[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS + 1];
+    dti_tally tally[DT_MAX_MESH_DIMS + 1];
 } dti_assigning;
 
 static inline bool dti_assigning_has(const dti_assigning *s, int operand)
@@ -91,19 +99,17 @@ int dti_bound_factor_of(const dti_bound *bound, const dti_bound_dims *dims, int 
 int dti_assigning_mapped(const dti_assigning *s, const dti_bound_dims *dims, int d);
 /* Write how operand i is given along each mesh dim. */
 void dti_assigning_place(dti_assigning *s, int i);
-/* Write into how many pieces the strategies along a mesh dim split the work. */
-void dti_assigning_share(dti_assigning *s, int m);
-/* How long all the work takes one rank. */
-int64_t dti_assigning_work_ns(const dti_assigning *s);
-/* The price of the assignment at hand, but not which it is. false: it is dearer than a bar, and not told to the end;
- * without one (NULL) all is told. */
+/* Write what the strategies along a mesh dim do to the work, and to what operands move. */
+void dti_assigning_effects(dti_assigning *s, int m);
+/* Before the first price: how long all the work takes one rank, what operands are. */
+void dti_assigning_begin(dti_assigning *s);
+/* The price of the assignment at hand, but not which it is. false: it is dearer than a bar (NULL: there is none). */
 bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assignment *price);
 
 /* To be said whenever the assignment at hand changes along a mesh dim. */
 static inline void dti_assigning_changed(dti_assigning *s, int m)
 {
-    for (int i = 0; i < s->rule->operand_count; i++)
-        if (s->told[i] > m) s->told[i] = m;
+    if (s->told > m) s->told = m;
 }
 /* Is each letter of the assignment at hand split either as a whole or by its factors? *whole: those that are, bit l. */
 bool dti_assigning_agrees(const dti_assigning *s, uint64_t *whole);

@@ -212,7 +212,7 @@ static void find_candidates(dti_assigning *s, int m)
     bool whole = all_whole(s, m);
     int n = whole && list_asked(s, m) ? 1 : list_legal(s, m, whole ? 1 : DTI_MAX_STRATEGIES);
     take_listed(s, m, n, &s->dim[m]);
-    dti_assigning_share(s, m);
+    dti_assigning_effects(s, m);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------- */
@@ -371,7 +371,7 @@ static bool search_all(dti_assigning *s)
     for (int i = 0; i < s->rule->operand_count; i++)
         if (dti_assigning_has(s, i)) dti_assigning_place(s, i);
     if (!price_dims(s) || !count_touched(s)) return false;
-    s->work_ns = dti_assigning_work_ns(s);
+    dti_assigning_begin(s);
     find_kinds_of_price(s);
     s->listed_max = 0;
     for (int m = 0; m < s->mesh->dim_count; m++) {

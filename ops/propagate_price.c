@@ -7,6 +7,12 @@
 /* Orders of magnitude of an accelerator, as the link classes' prices are: 400 TFLOP/s, 2 TB/s. */
 enum { FLOPS_PER_NS = 400000, BYTES_PER_NS = 2000 };
 
+/* n / by; mostly by is a power of two, and a division takes longer than all else. */
+static int64_t over(int64_t n, int64_t by)
+{
+    return by & (by - 1) ? n / by : n >> __builtin_ctzll((unsigned long long)by);
+}
+
 /* Into how many pieces a mesh dim splits a factor, as far as there are elements for them. */
 static int64_t pieces(const dti_assigning *s, int m, dti_place place)
 {
@@ -15,45 +21,48 @@ static int64_t pieces(const dti_assigning *s, int m, dti_place place)
     return elements < 1 ? 1 : elements < size ? elements : size;
 }
 
-/* n / by; mostly by is a power of two, and a division takes as long as the rest of a price. */
-static int64_t over(int64_t n, int64_t by)
-{
-    return by & (by - 1) ? n / by : n >> __builtin_ctzll((unsigned long long)by);
-}
-
 /* What the busiest rank receives of an operand along all mesh dims: sums of P first, of its part as it is given; then
  * what it is to hold and does not. */
-static int64_t operand_bytes(const dti_assigning *s, int i, const dti_tally *t)
+static int64_t operand_bytes(const dti_assigning *s, int i, const dti_amount *t)
 {
-    return t->messages ? (t->given * (t->summed - 1) + t->part - t->kept) * s->element_bytes[i] : 0;
+    return (t->given * (t->summed - 1) + t->part - t->kept) * s->element_bytes[i];
 }
 
-/* Field by field: what was just written that way is slow to read as a whole. */
-static void add_dim(const dti_assigning *s, int i, int m, const dti_tally *before, dti_tally *t)
+static dti_effect effect(const dti_assigning *s, int i, int m, dti_place used)
 {
-    dti_place given = s->given[i][m], used = s->dim[m].strategy[s->chosen[m]].operand[i];
+    dti_place given = s->given[i][m];
     int64_t size = s->mesh->dims[m].size, parts = used.what == DTI_PLACE_S ? pieces(s, m, used) : 1;
     bool moves = given.what != DTI_PLACE_R && !dti_place_same(given, used), sums = moves && given.what == DTI_PLACE_P;
     bool lacks = moves && (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R);
-    int64_t holders = given.what == DTI_PLACE_S ? pieces(s, m, given) : sums ? size : 1;
-    t->part = over(before->part, parts);
-    t->kept = over(before->kept, lacks ? parts * size : parts);
-    t->given = over(before->given, holders);
-    t->summed = sums ? before->summed * size : before->summed;
-    t->messages = moves ? before->messages + size - 1 : before->messages;
-    t->slowest = moves && s->link[m] < before->slowest ? s->link[m] : before->slowest;
+    int64_t holders = given.what == DTI_PLACE_S ? pieces(s, m, given) : 1;
+    return (dti_effect){ (int32_t)parts, (int32_t)(lacks ? size : 1), (int32_t)(sums ? size : holders),
+                         (int32_t)(sums ? size : 1), (int32_t)(moves ? size - 1 : 0), moves ? s->link[m] : s->levels - 1 };
+}
+
+static void tally_dim(const dti_assigning *s, int m, const dti_tally *before, dti_tally *t)
+{
+    const dti_candidates *c = &s->dim[m];
+    int k = s->chosen[m];
+    t->share = before->share * c->share[k];
+    t->wasteful = before->wasteful + (c->free_count && k >= c->free_count);
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        const dti_effect *e = &c->effect[k][i];
+        const dti_amount *x = &before->operand[i];
+        dti_amount *y = &t->operand[i];
+        y->part = over(x->part, e->part);
+        y->kept = over(over(x->kept, e->part), e->kept);
+        y->given = over(x->given, e->given);
+        y->summed = x->summed * e->summed;
+        y->messages = x->messages + e->messages;
+        y->slowest = e->link < x->slowest ? e->link : x->slowest;
+    }
 }
 
 /* Along all mesh dims: mostly the last alone has changed. */
-static const dti_tally *tally_operand(dti_assigning *s, int i)
+static const dti_tally *tally(dti_assigning *s)
 {
-    dti_tally *t = s->tally[i];
-    if (s->told[i] == 0)
-        t[0] = (dti_tally){ .part = s->elements[i], .kept = s->elements[i], .given = s->elements[i], .summed = 1,
-                            .slowest = s->levels - 1 };
-    for (int m = s->told[i]; m < s->mesh->dim_count; m++) add_dim(s, i, m, &t[m], &t[m + 1]);
-    s->told[i] = s->mesh->dim_count;
-    return &t[s->told[i]];
+    for (; s->told < s->mesh->dim_count; s->told++) tally_dim(s, s->told, &s->tally[s->told], &s->tally[s->told + 1]);
+    return &s->tally[s->told];
 }
 
 /* Does a mesh dim split a dim that goes through an index map? */
@@ -102,29 +111,34 @@ static int64_t statistics_bytes(const dti_assigning *s, int *slowest, int64_t *m
     return rows * (int64_t)sizeof(double) / ranks * (ranks - 1) * 4;
 }
 
-void dti_assigning_share(dti_assigning *s, int m)
+static int64_t share(const dti_assigning *s, int m, const dti_strategy *strategy)
 {
-    for (int k = 0; k < s->dim[m].count; k++) {
-        const dti_strategy *strategy = &s->dim[m].strategy[k];
-        dti_place split = strategy->fresh;
-        for (int i = 0; i < s->rule->operand_count; i++)
-            if (strategy->operand[i].what == DTI_PLACE_S) split = strategy->operand[i];
-        s->dim[m].share[k] = split.what == DTI_PLACE_S ? pieces(s, m, split) : 1;
+    dti_place split = strategy->fresh;
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (strategy->operand[i].what == DTI_PLACE_S) split = strategy->operand[i];
+    return split.what == DTI_PLACE_S ? pieces(s, m, split) : 1;
+}
+
+void dti_assigning_effects(dti_assigning *s, int m)
+{
+    dti_candidates *c = &s->dim[m];
+    for (int k = 0; k < c->count; k++) {
+        c->share[k] = share(s, m, &c->strategy[k]);
+        for (int i = 0; i < s->rule->operand_count; i++) c->effect[k][i] = effect(s, i, m, c->strategy[k].operand[i]);
     }
 }
 
-int64_t dti_assigning_work_ns(const dti_assigning *s)
+void dti_assigning_begin(dti_assigning *s)
 {
     int64_t compute = s->ask->flops / FLOPS_PER_NS, memory = s->touched / BYTES_PER_NS;
-    return compute > memory ? compute : memory;
-}
-
-/* One rank's share of the work. */
-static int64_t share_ns(const dti_assigning *s)
-{
-    int64_t share = 1;
-    for (int m = 0; m < s->mesh->dim_count; m++) share *= s->dim[m].share[s->chosen[m]];
-    return over(s->work_ns, share);
+    s->work_ns = compute > memory ? compute : memory;
+    s->told = 0;
+    s->tally[0].share = 1;
+    s->tally[0].wasteful = 0;
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        int64_t elements = dti_assigning_has(s, i) ? s->elements[i] : 0;
+        s->tally[0].operand[i] = (dti_amount){ elements, elements, elements, 1, 0, s->levels - 1 };
+    }
 }
 
 static void add_move(const dti_assigning *s, int64_t bytes, int slowest, int64_t messages, dti_assignment *a)
@@ -141,22 +155,20 @@ static bool is_dearer(const dti_assignment *a, const dti_assignment *bar)
 
 bool dti_assigning_price(dti_assigning *s, const dti_assignment *bar, dti_assignment *a)
 {
-    a->wasteful = 0;
-    for (int m = 0; m < s->mesh->dim_count; m++)
-        a->wasteful += s->dim[m].free_count && s->chosen[m] >= s->dim[m].free_count;
-    a->ns = share_ns(s);
+    const dti_tally *t = tally(s);
+    a->wasteful = t->wasteful;
+    a->ns = over(s->work_ns, t->share);
     a->bytes = 0;
-    for (int i = 0; i < s->rule->operand_count && !is_dearer(a, bar); i++) {
-        if (!dti_assigning_has(s, i)) continue;
-        const dti_tally *t = tally_operand(s, i);
-        add_move(s, operand_bytes(s, i, t), (int)t->slowest, t->messages, a);
+    for (int i = 0; i < s->rule->operand_count; i++) {
+        const dti_amount *x = &t->operand[i];
+        add_move(s, operand_bytes(s, i, x), (int)x->slowest, x->messages, a);
     }
-    for (int r = 0; r < s->rule->result_count && s->maps && !is_dearer(a, bar); r++) {
+    for (int r = 0; r < s->rule->result_count && s->maps; r++) {
         int slowest = s->levels - 1;
         int64_t messages = 0, bytes = pulled_bytes(s, r, &slowest, &messages);
         add_move(s, bytes, slowest, messages, a);
     }
-    if (s->breaks && !is_dearer(a, bar)) {
+    if (s->breaks) {
         int slowest = s->levels - 1;
         int64_t messages, bytes = statistics_bytes(s, &slowest, &messages);
         add_move(s, bytes, slowest, messages, a);
