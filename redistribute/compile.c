@@ -595,7 +595,7 @@ static void count_received(dt_plan *plan)
 {
     for (int i = 0; i < plan->shown_count; i++) {
         dti_shown *behind = &plan->behind[i];
-        behind->received = plan->program ? 0 : behind->planned;
+        behind->received = plan->program ? 0 : dti_shown_planned(plan, behind);
         for (int s = behind->first; plan->program && s < behind->first + behind->count; s++)
             behind->received += plan->program->actions[s].received;
     }

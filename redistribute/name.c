@@ -241,26 +241,37 @@ static dti_moves moves_behind(const dt_plan *plan, const dti_shown *behind)
     return behind->count < plan->step_count && plan->stages ? plan->stages[behind->first] : plan->moves;
 }
 
-/* Do any ranks receive anything in some steps? Mostly this one does. */
-static bool moves_any(dt_plan *plan, const dti_frame *frame, dti_shown *behind)
+/* Do any ranks receive anything in some steps? */
+static bool moves_any(const dt_plan *plan, const dti_shown *behind)
 {
     const dti_step *steps = &plan->steps[behind->first];
-    int rank = plan->target->mesh->ctx->rank;
-    if (plan->measured && steps->to->base == rank) behind->planned = moves_behind(plan, behind).first;
-    else behind->planned = received_in(frame, steps, NULL, behind->count, rank);
-    bool any = behind->planned > 0;
-    if (plan->measured) return moves_behind(plan, behind).received > 0;
-    for (int i = 0; i < behind->count && !any; i++) any = dti_step_moves(frame, &steps[i]);
+    bool any = false;
+    if (is_local(steps, behind->count)) return false;
+    if (plan->even || plan->measured) return plan->even || moves_behind(plan, behind).received > 0;
+    dti_frame frame;
+    dti_plan_frame(plan, &frame);
+    for (int i = 0; i < behind->count && !any; i++) any = dti_step_moves(&frame, &steps[i]);
     return any;
 }
 
-static void name_step(dt_plan *plan, const dti_frame *frame, bool all_reduce, dti_shown *behind, dt_plan_step *step)
+static void name_step(const dt_plan *plan, bool all_reduce, const dti_shown *behind, dt_plan_step *step)
 {
     const dti_step *first = &plan->steps[behind->first], *last = first + behind->count - 1;
     *step = (dt_plan_step){ .kind = DT_COMM_LOCAL, .sums = first->sum_count > 0, .travels = first->travels,
                             .sums_in = first->sums_in, .gives = last->gives };
-    if (is_local(first, behind->count) || !moves_any(plan, frame, behind)) return;
+    if (!moves_any(plan, behind)) return;
     step->kind = all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
+}
+
+int64_t dti_shown_planned(const dt_plan *plan, const dti_shown *behind)
+{
+    const dti_step *steps = &plan->steps[behind->first];
+    int rank = plan->target->mesh->ctx->rank;
+    dti_frame frame;
+    if (is_local(steps, behind->count)) return 0;
+    if (plan->measured && steps->to->base == rank) return moves_behind(plan, behind).first;
+    dti_plan_frame(plan, &frame);
+    return received_in(&frame, steps, NULL, behind->count, rank);
 }
 
 bool dti_plan_name(dt_plan *plan)
@@ -270,13 +281,11 @@ bool dti_plan_name(dt_plan *plan)
     dt_plan_step *shown = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *shown);
     plan->behind = dti_context_take(ctx, ((size_t)plan->step_count + 1) * sizeof *plan->behind);
     int joined = all_reduce_steps(plan);
-    dti_frame frame;
-    if (plan->step_count && !is_local(plan->steps, plan->step_count)) dti_plan_frame(plan, &frame);
     for (int i = 0, n; shown && plan->behind && i < plan->step_count; i += n) {
         dti_shown *behind = &plan->behind[plan->shown_count];
         n = joined ? joined : dti_stage_steps(plan, i);
         set_behind(plan, i, n, behind);
-        name_step(plan, &frame, joined > 0, behind, &shown[plan->shown_count++]);
+        name_step(plan, joined > 0, behind, &shown[plan->shown_count++]);
     }
     if (plan->behind) plan->shown = shown;
     return plan->shown != NULL;

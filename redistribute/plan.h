@@ -69,6 +69,7 @@ struct dt_plan {
     struct dti_shown *behind;      /* of these: which steps, along which mesh dims                                 */
     int shown_count;
     struct dti_program *program;   /* compiled at the first run (execute.h)                                        */
+    bool even;                     /* in every step that is not local some rank receives something                 */
     bool measured, timed;          /* moves, time_us: counted by the search, or at the first question              */
     dti_moves moves;
     dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted, or but one     */
@@ -207,9 +208,10 @@ typedef struct dti_shown {
     int first, count;
     dt_mesh *mesh;
     uint32_t dims;
-    int64_t planned;               /* bytes that this rank is to receive                                           */
-    int64_t received;              /* and does, as compiled; -1: not counted yet                                   */
+    int64_t received;              /* by this rank; -1: not counted yet                                            */
 } dti_shown;
+/* What this rank is to receive in the steps behind a shown one. */
+int64_t dti_shown_planned(const dt_plan *plan, const dti_shown *behind);
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
 /* What it moves; the time of its price, without the rest of that. */

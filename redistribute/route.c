@@ -274,6 +274,7 @@ static bool keep_best(dti_search *s)
     }
     plan->steps = steps;
     plan->step_count = n;
+    plan->even = s->known;
     plan->measured = s->counted && dti_plan_stage_room(plan);
     plan->moves = s->best_moves;
     if (plan->measured && plan->stages) memcpy(plan->stages, s->best_stages, (size_t)n * sizeof *plan->stages);
@@ -311,7 +312,7 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     s->full = false;
     s->used = 0;
     s->summed = s->kept = s->sliced = 0;
-    s->found = s->counted = s->direct_is_dear = false;
+    s->found = s->counted = s->known = s->direct_is_dear = false;
     s->best.step_count = 0;
     init_frames(s);
     if (!sort_atoms(s)) return false;

@@ -253,6 +253,7 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
     s->direct_is_dear = direct_is_dear(&w, c, crosses, evenly == EVEN || !crosses);
+    s->known = true;
     return true;
 }
 

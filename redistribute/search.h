@@ -24,6 +24,7 @@ struct dti_search {
     dti_route best;
     dti_moves best_moves, best_stages[DTI_MAX_STEPS];
     bool found, counted;           /* counted: these are of best                                                   */
+    bool known;                    /* best is, and that every step moves something, without a count                */
     bool direct_is_dear;           /* dti_search_direct_sum is known to move more than a tenth more than best      */
     bool full;                     /* some holding is not what was asked for                                       */
     size_t used;                   /* bytes of holdings                                                            */
