@@ -53,7 +53,6 @@ static bounding make_bound(const dt_plan *plan, const dti_frame *frame)
                     .least = a < b ? a : b };
     bound.ends.from = from;
     bound.ends.to = to;
-    bound.ends.within = 0;
     bound.ends.summed_ranks = 1;
     bound.ends.travels = a < b ? plan->source->layout->dtype : plan->target->layout->dtype;
     int64_t p = contributors(frame), h = uncut(frame, to, NULL);

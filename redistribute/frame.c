@@ -336,9 +336,3 @@ uint32_t dti_frame_inside(const dti_frame *frame, int level)
 
 uint32_t dti_frame_all(const dti_frame *frame) { return dti_frame_inside(frame, -2); }
 
-uint32_t dti_frame_atom(const dti_frame *frame, int stride)
-{
-    for (int i = 0; i < frame->atom_count; i++)
-        if (frame->atoms[i].axis.stride == stride) return dti_bit(i);
-    return 0;
-}

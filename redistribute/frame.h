@@ -49,7 +49,12 @@ uint32_t dti_frame_all(const dti_frame *frame);
 uint32_t dti_frame_inside(const dti_frame *frame, int level);
 int dti_frame_size(const dti_frame *frame, uint32_t atoms);
 /* The atom of this stride; 0: none. */
-uint32_t dti_frame_atom(const dti_frame *frame, int stride);
+static inline uint32_t dti_frame_atom(const dti_frame *frame, int stride)
+{
+    for (int i = 0; i < frame->atom_count; i++)
+        if (frame->atoms[i].axis.stride == stride) return dti_bit(i);
+    return 0;
+}
 /* Open the digits on some atoms. */
 void dti_frame_open(const dti_frame *frame, uint32_t atoms, dti_room *room);
 /* Share what a room leaves out over atoms that cut nothing in it: each along the block it divides most evenly. */

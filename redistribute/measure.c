@@ -50,7 +50,6 @@ static int64_t offered(const dti_frame *frame, const dti_step *step, dti_memo *m
         dti_room_set(&wanted, step->asked[i], DTI_OPEN);
     wanted.holding.zero_count = 0;
     all.to = &wanted.holding;
-    all.within = 0;
     return dti_step_volume(frame, &all, NULL, rank).kept;
 }
 

@@ -41,7 +41,6 @@ typedef struct dti_step {
     bool own;
     int sum_count, cut_count, copy_count;
     int takers;                    /* how many ranks of such a group are to hold each element                      */
-    uint32_t within;               /* bit b: along block b each rank's part of `to` is seen to be of its `from`    */
     dti_axis asked[DTI_MAX_AXES];
 } dti_step;
 

@@ -175,7 +175,8 @@ static void build_end(dti_search *s)
     if (slices) slice_target(s, !s->summed, &to);
     s->to = dti_search_keep(s, &to);
     if (!slices || s->summed) return;
-    dti_step local = dti_search_step(s, &s->frame, s->from, s->to, true, 0);
+    dti_step local;
+    dti_search_step(s, &s->frame, s->from, s->to, true, 0, &local);
     if (!dti_step_moves(&s->frame, &local)) return;
     slice_target(s, false, &to);
     s->to = dti_search_keep(s, &to);

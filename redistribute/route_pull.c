@@ -85,7 +85,8 @@ static bool can_share(const dti_search *s, const dti_frame *frame, const dti_hol
 void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
                      const dti_holding *to, bool by_link)
 {
-    dti_step whole = dti_search_step(s, frame, from, to, true, 0);
+    dti_step whole;
+    dti_search_step(s, frame, from, to, true, 0, &whole);
     by_link &= !dti_holding_shares(to); /* shares of what the place lacks would be other shares          */
     for (int level = 0; by_link && frame->aligned && level + 1 < s->plan->topology->level_count; level++) {
         if (can_share(s, frame, from, to, level)) {
@@ -96,7 +97,7 @@ void dti_search_pull(dti_search *s, dti_route *route, const dti_frame *frame, co
         const dti_holding *fetched = fetch(s, frame, from, to, level);
         dti_search_add(s, route, frame, from, fetched, true, 0);
         from = fetched;
-        whole = dti_search_step(s, frame, from, to, true, 0);
+        dti_search_step(s, frame, from, to, true, 0, &whole);
     }
     whole.stage = dti_route_stage(route);
     route->steps[route->step_count++] = whole;

@@ -65,12 +65,12 @@ static const dti_holding *append_sums(dti_search *s, dti_route *route, bool by_l
 /* Sums that end at `at`, then the copies; none where every rank then has what it is to hold. */
 static void offer_copies(dti_search *s, dti_route *route, const dti_holding *at, bool by_link)
 {
-    dti_step copies = dti_search_step(s, &s->frame, at, s->to, true, 0);
+    dti_step copies;
+    dti_search_step(s, &s->frame, at, s->to, true, 0, &copies);
     if (dti_step_moves(&s->frame, &copies)) {
         dti_search_pull(s, route, &s->frame, at, s->to, by_link);
     } else {
         route->steps[route->step_count - 1].to = s->to;
-        route->steps[route->step_count - 1].within = 0;
     }
     dti_search_offer(s, route);
 }
@@ -130,12 +130,15 @@ static evenness add_region(dti_search *s, const dti_region *r, bool at_target, d
     const dti_holding *at = keep_view(s, r, at_target, at_target ? both : 0, sharing);
     bool alike = dti_search_alike(s, at);
     evenness evenly = !alike ? ROUGH : !at_target && dti_search_crosses_within(s, at) ? UNEVEN : EVEN;
-    sums->steps[sums->step_count] = dti_search_step(s, &s->frame, source, at, true, s->summed);
-    if (!is_there(s, r, alike, &sums->steps[sums->step_count])) return evenly;
-    copies->steps[copies->step_count] = dti_search_step(s, &s->frame, at, target, true, 0);
-    sums->steps[sums->step_count++].stage = 0;
-    copies->steps[copies->step_count].gives = s->plan->target->layout->dtype;
-    copies->steps[copies->step_count++].stage = 1;
+    dti_step *sum = &sums->steps[sums->step_count], *copy = &copies->steps[copies->step_count];
+    dti_search_step(s, &s->frame, source, at, true, s->summed, sum);
+    if (!is_there(s, r, alike, sum)) return evenly;
+    dti_search_step(s, &s->frame, at, target, true, 0, copy);
+    sum->stage = 0;
+    copy->gives = s->plan->target->layout->dtype;
+    copy->stage = 1;
+    sums->step_count++;
+    copies->step_count++;
     return evenly;
 }
 

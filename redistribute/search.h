@@ -37,8 +37,8 @@ struct dti_search {
 const dti_holding *dti_search_keep(dti_search *s, const dti_room *room);
 /* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks; summed: which atoms are added
  * up. */
-dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
-                         bool own, uint32_t summed);
+void dti_search_step(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
+                     bool own, uint32_t summed, dti_step *step);
 /* The same as the route's next stage. */
 void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
                     const dti_holding *to, bool own, uint32_t summed);

@@ -110,43 +110,30 @@ static int takers(const dti_frame *frame, uint32_t atoms, const dti_holding *to)
     return count;
 }
 
-static uint32_t within(const dti_frame *frame, const dti_holding *from, const dti_holding *to)
-{
-    uint32_t blocks = 0;
-    for (int b = 0; b < frame->block_count; b++)
-        if (dti_holding_within(to, from, b)) blocks |= dti_bit(b);
-    return blocks;
-}
-
 /* A step in a frame whose atoms both holdings use; own: to a holding of the same ranks. Along atoms that only share
  * out a sum every rank asks the copies that have its own digits: they are as many and as busy as any. */
-dti_step dti_search_step(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
-                         bool own, uint32_t summed)
+void dti_search_step(const dti_search *s, const dti_frame *frame, const dti_holding *from, const dti_holding *to,
+                     bool own, uint32_t summed, dti_step *step)
 {
-    dti_step step = {
-        .from = from, .to = to, .own = own, .summed_ranks = dti_frame_size(frame, summed),
-    };
-    set_dtypes(s, summed, to == s->to, &step);
-    uint32_t cut = dti_frame_closed(frame, step.from) & ~summed, next = dti_frame_closed(frame, step.to);
-    uint32_t asked = own ? (summed | cut | next) & ~s->kept & ~dti_step_common(frame, step.from, step.to)
-                         : dti_frame_all(frame);
-    if (summed) asked &= ~shared_out(frame, step.from, step.to) | summed;
+    *step = (dti_step){ .from = from, .to = to, .own = own, .summed_ranks = dti_frame_size(frame, summed) };
+    set_dtypes(s, summed, to == s->to, step);
+    uint32_t cut = dti_frame_closed(frame, from) & ~summed, next = dti_frame_closed(frame, to);
+    uint32_t asked = own ? (summed | cut | next) & ~s->kept & ~dti_step_common(frame, from, to) : dti_frame_all(frame);
+    if (summed) asked &= ~shared_out(frame, from, to) | summed;
     int at = 0;
-    list_axes(frame, asked & summed, step.asked, &at, &step.sum_count);
-    list_axes(frame, asked & cut, step.asked, &at, &step.cut_count);
-    list_axes(frame, asked & ~summed & ~cut, step.asked, &at, &step.copy_count);
-    step.takers = own ? takers(frame, asked & ~next, step.to)
-                      : to->ranks / dti_frame_size(&s->side, dti_frame_closed(&s->side, step.to));
-    step.kind = dti_step_kind(frame, &step);
-    step.within = within(frame, step.from, step.to);
-    return step;
+    list_axes(frame, asked & summed, step->asked, &at, &step->sum_count);
+    list_axes(frame, asked & cut, step->asked, &at, &step->cut_count);
+    list_axes(frame, asked & ~summed & ~cut, step->asked, &at, &step->copy_count);
+    step->takers = own ? takers(frame, asked & ~next, to)
+                       : to->ranks / dti_frame_size(&s->side, dti_frame_closed(&s->side, to));
+    step->kind = dti_step_kind(frame, step);
 }
 
 void dti_search_add(dti_search *s, dti_route *route, const dti_frame *frame, const dti_holding *from,
                     const dti_holding *to, bool own, uint32_t summed)
 {
     dti_step *step = &route->steps[route->step_count];
-    *step = dti_search_step(s, frame, from, to, own, summed);
+    dti_search_step(s, frame, from, to, own, summed, step);
     step->stage = dti_route_stage(route);
     route->step_count++;
 }

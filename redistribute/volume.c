@@ -64,6 +64,12 @@ void dti_step_to(const dti_frame *frame, const dti_step *step, int block, int ra
     dti_set_fini(&held);
 }
 
+/* Is each rank's part of `to` seen to be of its `from` along a block? */
+static bool stays_within(const dti_step *step, int block)
+{
+    return !step->maps && dti_holding_within(step->to, step->from, block);
+}
+
 /* ---- memo -------------------------------------------------------------------------------------------------------- */
 
 enum { MAX_MEMO_SETS = 1 << 16, FEW_RANKS = 3 };
@@ -77,6 +83,7 @@ typedef struct memo_side {         /* one holding's sets along one block        
 struct dti_memo {                  /* of one piece with its arrays                                                 */
     const dti_frame *frame;
     dti_step step;
+    uint32_t within;               /* bit b: stays_within                                                          */
     dti_memo *before;              /* of a step that leads to `from`: its sets are these; NULL: own ones           */
     int set_count;
     dti_set *sets;
@@ -131,6 +138,8 @@ static dti_memo *memo_new(const dti_frame *frame, const dti_step *step, dti_memo
     if (!memo) return NULL;
     memo->frame = frame;
     memo->step = *step;
+    memo->within = 0;
+    for (int b = 0; b < frame->block_count; b++) memo->within |= stays_within(step, b) ? dti_bit(b) : 0;
     memo->before = before;
     memo->set_count = count;
     memo->sets = (dti_set *)(void *)((char *)memo + own);
@@ -194,7 +203,7 @@ static dti_volume remembered(dti_memo *memo, int taker, int holder)
         int64_t count;
         const dti_set *to = side_set(memo, true, b, taker, &count);
         v.to *= count;
-        if (taker == holder && (memo->step.within >> b & 1)) v.kept *= count;
+        if (taker == holder && (memo->within >> b & 1)) v.kept *= count;
         else if (v.kept) v.kept *= dti_set_shared(to, side_set(memo, false, b, holder, &count));
     }
     return v;
@@ -210,7 +219,7 @@ static dti_volume counted(const dti_frame *frame, const dti_step *step, int take
         dti_step_to(frame, step, b, taker, &to);
         int64_t count = dti_set_count(&to);
         v.to *= count;
-        if (taker == holder && (step->within >> b & 1)) {
+        if (taker == holder && stays_within(step, b)) {
             v.kept *= count;
             continue;
         }
