@@ -133,7 +133,7 @@ static bool may_share(dt_context *ctx, const dti_dispatch *d)
     int64_t bytes = d->result[0]->local_bytes;
     if (!d->op->shares || bytes == 0 || bytes == d->used[0]->local_bytes) return true;
     dti_fail(ctx, DT_ERR_SHAPE, "%s: shares its operand %s, and makes %s of it", dti_rule_op(d->rule),
-             d->used[0]->text, d->result[0]->text);
+             dt_spec_text(d->used[0]), dt_spec_text(d->result[0]));
     return false;
 }
 
@@ -262,8 +262,8 @@ static bool refuse_moves(dt_context *ctx, const dti_dispatch *d)
         if (!(d->moved >> i & 1)) continue;
         int64_t bytes = moved_bytes(d, i);
         if (bytes == 0) continue;
-        dti_put(&pen, "%s%s %s as %s (%lld bytes)", all ? ", " : "", dti_rule_name(d->rule, i), d->in[i]->text,
-                *d->used[i]->placements ? d->used[i]->placements : "R", (long long)bytes);
+        dti_put(&pen, "%s%s %s as %s (%lld bytes)", all ? ", " : "", dti_rule_name(d->rule, i), dt_spec_text(d->in[i]),
+                *dt_spec_placements(d->used[i]) ? dt_spec_placements(d->used[i]) : "R", (long long)bytes);
         all += bytes;
     }
     if (all == 0) return false;
@@ -386,7 +386,7 @@ static bool take_result(const dti_dispatch *d, int r, dt_tensor *out, dti_storag
         && out->spec->form.dtype == due->form.dtype && out->spec->mesh == due->mesh;
     if (!fits && out)
         dti_fail(out->ctx, DT_ERR_STATE, "%s: made of others its result is %s, not %s", dti_rule_op(d->rule),
-                 out->spec->text, due->text);
+                 dt_spec_text(out->spec), dt_spec_text(due));
     if (fits && out->spec != due) out = dti_tensor_to(out, due);
     if (!fits || !out) return false;
     *y = out->storage ? dti_storage_retain(out->storage) : NULL;

@@ -87,7 +87,7 @@ static void call_dry(const dti_explanation *e, dt_mesh *mesh, const dti_answer *
     int observers = ctx->observer_count;
     int scope = dt_scope_push(ctx, 0);
     for (int i = 0; i < e->n; i++)
-        if (e->given[i]) x[i] = dt_zeros(dt_spec_parse(mesh, answer->used[i]->text));
+        if (e->given[i]) x[i] = dt_zeros(dt_spec_parse(mesh, dt_spec_text(answer->used[i])));
     dt_counters before = dt_mesh_counters(mesh, NULL);
     if (parts->by_rank) {
         ctx->observers[observers].fn = count_move;

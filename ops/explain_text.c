@@ -8,7 +8,7 @@
 static const char *operand_name(const dti_explanation *e, int i) { return dti_rule_name(&e->asking.rule, i); }
 
 /* "R" where there is nothing to say. */
-static const char *placements_of(const dt_spec *spec) { return *spec->placements ? spec->placements : "R"; }
+static const char *placements_of(const dt_spec *spec) { return *dt_spec_placements(spec) ? dt_spec_placements(spec) : "R"; }
 
 /* ---- sections: cells ended by tabs and new lines ----------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static void put_operand(dti_pen *cells, const dti_explanation *e, int i)
         dti_put(cells, "absent\n");
         return;
     }
-    dti_put(cells, "%s\t%s\t%lld\t", e->given[i]->text, e->way.answer->used[i]->text, (long long)e->way.moved[i]);
+    dti_put(cells, "%s\t%s\t%lld\t", dt_spec_text(e->given[i]), dt_spec_text(e->way.answer->used[i]), (long long)e->way.moved[i]);
     put_moves(cells, e->way.plans[i]);
     dti_put(cells, "\n");
 }
@@ -72,7 +72,7 @@ static void put_results(dti_pen *cells, const void *arg)
     if (e->way.pulls) dti_put(cells, "result\tpulled\tbytes\tmoves\n");
     for (int i = 0; i < e->asking.rule.result_count; i++) {
         const char *which = i < dti_rule_results(&e->asking.rule) ? "result" : "kept";
-        dti_put(cells, "%s\t%s", e->way.pulls ? "" : which, e->way.answer->result[i]->text);
+        dti_put(cells, "%s\t%s", e->way.pulls ? "" : which, dt_spec_text(e->way.answer->result[i]));
         if (e->way.pulls) {
             dti_put(cells, "\t%lld\t", (long long)e->way.moved[DTI_PULLS + i]);
             put_moves(cells, e->way.plans[DTI_PULLS + i]);

@@ -112,8 +112,8 @@ static bool bring_back(const dti_dispatch *d, int i, dt_tensor **grad)
     const dt_spec *in = d->in[i];
     dt_tensor *g = unstretched(*grad, &in->shape);
     if (g && (!dti_shape_same(&g->spec->shape, &in->shape) || dt_spec_dtype(g->spec) != dt_spec_dtype(in))) {
-        dti_fail(g->ctx, DT_ERR_STATE, "%s: the gradient of %s %s is %s", dti_rule_op(d->rule), in->text,
-                 dti_rule_name(d->rule, i), g->spec->text);
+        dti_fail(g->ctx, DT_ERR_STATE, "%s: the gradient of %s %s is %s", dti_rule_op(d->rule), dt_spec_text(in),
+                 dti_rule_name(d->rule, i), dt_spec_text(g->spec));
         return false;
     }
     g = g ? on_mesh(g, in->mesh) : NULL;

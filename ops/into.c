@@ -140,8 +140,8 @@ static bool check_copy(const dt_tensor *x, const dt_tensor *values)
         return dti_fail(x->ctx, DT_ERR_ARG, "copy_into: x and values of two contexts"), false;
     if (!dti_tensor_ok(x) || !dti_tensor_ok(values)) return false;
     if (dti_shape_same(&x->spec->shape, &values->spec->shape)) return true;
-    dti_fail(x->ctx, DT_ERR_SHAPE, "copy_into: expected values of the shape of x %s, got %s", x->spec->text,
-             values->spec->text);
+    dti_fail(x->ctx, DT_ERR_SHAPE, "copy_into: expected values of the shape of x %s, got %s", dt_spec_text(x->spec),
+             dt_spec_text(values->spec));
     return false;
 }
 
@@ -156,7 +156,7 @@ dt_status dt_copy_into(dt_tensor *x, dt_tensor *values)
     const dt_tensor *one = x ? x : values;
     if (!dti_tensor_ok(one)) return one ? one->ctx->status : DT_ERR_ARG;
     if (!x || !values)
-        return dti_fail(one->ctx, DT_ERR_ARG, "copy_into: expected x and values, got %s alone", one->spec->text);
+        return dti_fail(one->ctx, DT_ERR_ARG, "copy_into: expected x and values, got %s alone", dt_spec_text(one->spec));
     if (x == values) return DT_OK;
     if (!check_copy(x, values) || !dti_write_may(x, "copy_into", "x", (dt_tensor *[]){ x, values }, 2))
         return x->ctx->status;

@@ -20,7 +20,7 @@ static bool refuse(const calls *c, int call, int operand)
     const dti_calling *at = &c->at[call];
     dti_fail(c->ctx, DT_ERR_ARG, "%s: call %d of %d takes %s %s, which another of the list writes",
              dti_rule_op(at->d->rule), call, c->count, dti_rule_name(at->d->rule, operand),
-             at->in[operand]->spec->text);
+             dt_spec_text(at->in[operand]->spec));
     return false;
 }
 

@@ -28,7 +28,7 @@ static bool find_mesh(dti_assigning *s)
         if (!s->out->mesh) s->out->mesh = spec->mesh;
         if (spec->mesh == s->out->mesh) continue;
         dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s: %s lies on mesh %s, the first operand on %s; redistribute one of them",
-                 dti_rule_op(s->rule), spec->text, spec->mesh->text, s->out->mesh->text);
+                 dti_rule_op(s->rule), dt_spec_text(spec), spec->mesh->text, s->out->mesh->text);
         return false;
     }
     s->mesh = s->out->mesh;
@@ -343,7 +343,7 @@ static bool refuse_written(const dti_assigning *s, int m)
     char text[640];
     dti_pen pen = { text, sizeof text, 0 };
     for (int i = 0; i < s->ask->writes; i++)
-        dti_put(&pen, "%s%s %s", i ? ", " : "", dti_rule_name(s->rule, i), s->ask->operand[i]->text);
+        dti_put(&pen, "%s%s %s", i ? ", " : "", dti_rule_name(s->rule, i), dt_spec_text(s->ask->operand[i]));
     dti_fail(s->ctx, DT_ERR_PLACEMENT,
              "%s: writes %s, which cannot stay so along %s: expected R, a split of what the result has, or P where the "
              "value is linear", dti_rule_op(s->rule), text, s->mesh->dims[m].name);
@@ -360,7 +360,7 @@ static bool check_written(const dti_assigning *s)
         for (int d = 0; same && d < shape.n; d++) same = spec->shape.dim[d] == shape.dim[d];
         if (same) continue;
         dti_fail(s->ctx, DT_ERR_SHAPE, "%s: writes %s %s, and the result has another shape; expected operands that "
-                 "broadcast to it", dti_rule_op(s->rule), dti_rule_name(s->rule, i), spec ? spec->text : "(absent)");
+                 "broadcast to it", dti_rule_op(s->rule), dti_rule_name(s->rule, i), spec ? dt_spec_text(spec) : "(absent)");
         return false;
     }
     return true;

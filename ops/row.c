@@ -224,13 +224,13 @@ static bool match_operand(dt_context *ctx, const dt_op *op, const dti_rule *rule
     bool alike = letter == 't' || letter == 'n' || letter == 'f';
     if (!takes(letter, dtype)) {
         dti_fail(ctx, DT_ERR_DTYPE, "%s: expected %s for %s, got %s", op->head, expected_dtype(letter),
-                 dti_rule_name(rule, i), in[i]->text);
+                 dti_rule_name(rule, i), dt_spec_text(in[i]));
         return false;
     }
     if (alike && *common < 0) *common = i;
     if (!alike || in[*common]->form.dtype == in[i]->form.dtype) return true;
-    dti_fail(ctx, DT_ERR_DTYPE, "%s: expected one dtype, got %s for %s and %s for %s", op->head, in[*common]->text,
-             dti_rule_name(rule, *common), in[i]->text, dti_rule_name(rule, i));
+    dti_fail(ctx, DT_ERR_DTYPE, "%s: expected one dtype, got %s for %s and %s for %s", op->head, dt_spec_text(in[*common]),
+             dti_rule_name(rule, *common), dt_spec_text(in[i]), dti_rule_name(rule, i));
     return false;
 }
 

@@ -17,7 +17,7 @@ bool dti_write_fits(dt_context *ctx, const dti_dispatch *d)
         if (d->in[i]->layout == d->used[i]->layout && d->in[i]->layout == d->result[i]->layout) continue;
         dti_fail(ctx, DT_ERR_PLACEMENT, "%s: writes %s %s, and would have to take it as %s and leave it as %s; "
                  "expected what is written to be placed alike", dti_rule_op(d->rule), dti_rule_name(d->rule, i),
-                 d->in[i]->text, d->used[i]->text, d->result[i]->text);
+                 dt_spec_text(d->in[i]), dt_spec_text(d->used[i]), dt_spec_text(d->result[i]));
         return false;
     }
     return true;
@@ -34,7 +34,7 @@ static bool check_apart(const dt_tensor *x, const char *op, const char *name, dt
     int times = 0;
     for (int i = 0; i < n; i++) times += in[i] && is_one(in[i], x);
     if (times < 2) return true;
-    dti_fail(x->ctx, DT_ERR_ARG, "%s: %s %s is written, and is two of the operands", op, name, x->spec->text);
+    dti_fail(x->ctx, DT_ERR_ARG, "%s: %s %s is written, and is two of the operands", op, name, dt_spec_text(x->spec));
     return false;
 }
 
@@ -43,10 +43,10 @@ static bool check_gradients(const dt_tensor *x, const char *op, const char *name
     const dti_node *node = x->body ? x->body->node : NULL;
     if (dti_tape_records(in, n))
         return dti_fail(x->ctx, DT_ERR_STATE, "%s: writes %s %s, which is not recorded, and operands have gradients; "
-                        "expected a DT_SCOPE_NO_GRAD scope", op, name, x->spec->text), false;
+                        "expected a DT_SCOPE_NO_GRAD scope", op, name, dt_spec_text(x->spec)), false;
     if (node && node->in_count)
         return dti_fail(x->ctx, DT_ERR_STATE, "%s: writes %s %s, which was made of leaves; expected a leaf, or a "
-                        "tensor without a gradient, as dt_copy in a DT_SCOPE_NO_GRAD scope", op, name, x->spec->text),
+                        "tensor without a gradient, as dt_copy in a DT_SCOPE_NO_GRAD scope", op, name, dt_spec_text(x->spec)),
                false;
     return true;
 }

@@ -180,7 +180,7 @@ static const dt_spec *in_pieces(const dt_spec *laid, const char *dim)
     dti_form form = laid->form;
     if (m < 0 || dti_form_place(&form, m) != DTI_PLACE_R) {
         dti_fail(laid->mesh->ctx, DT_ERR_PLACEMENT, "dt_fully_shard: expected R along %s, got %s on %s", dim,
-                 laid->text, dt_mesh_text(laid->mesh));
+                 dt_spec_text(laid), dt_mesh_text(laid->mesh));
         return NULL;
     }
     int size = laid->mesh->dims[m].size, best = form.factor_first[0];

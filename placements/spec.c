@@ -84,8 +84,7 @@ static dt_spec *spec_new(dt_mesh *mesh, const dti_form *form, uint64_t hash)
     spec->shape = form_shape(form);
     set_local(spec);
     spec->layout = dti_layout_intern(mesh, form);
-    spec->text = dti_form_text(form, mesh, &spec->placements);
-    return spec->layout && spec->text ? spec : NULL;
+    return spec->layout ? spec : NULL;
 }
 
 const dt_spec *dti_spec_intern(dt_mesh *mesh, dti_form *form)
@@ -247,8 +246,17 @@ const dt_spec *dti_spec_as_dtype(const dt_spec *spec, dt_dtype dtype)
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
-const char *dt_spec_text(const dt_spec *spec) { return spec ? spec->text : ""; }
-const char *dt_spec_placements(const dt_spec *spec) { return spec ? spec->placements : ""; }
+/* Most specs are never shown. Without memory for it there is no text. */
+static bool write_text(const dt_spec *spec)
+{
+    dt_spec *writing = (dt_spec *)(uintptr_t)spec; /* the same value before and after                              */
+    if (!spec || spec->written) return spec != NULL;
+    writing->written = dti_form_text(&spec->form, spec->mesh, &writing->written_placements);
+    return spec->written != NULL;
+}
+
+const char *dt_spec_text(const dt_spec *spec) { return write_text(spec) ? spec->written : ""; }
+const char *dt_spec_placements(const dt_spec *spec) { return write_text(spec) ? spec->written_placements : ""; }
 dt_mesh *dt_spec_mesh(const dt_spec *spec) { return spec ? spec->mesh : NULL; }
 dt_dtype dt_spec_dtype(const dt_spec *spec) { return spec ? (dt_dtype)spec->form.dtype : DT_DTYPE_DEFAULT; }
 dt_shape dt_spec_shape(const dt_spec *spec) { return spec ? spec->shape : DT_SCALAR; }
@@ -339,7 +347,7 @@ static bool boxes_fit(const dt_spec *spec, const dt_box *boxes, int max, int64_t
     if (max < 0 || (max > 0 && !boxes))
         return dti_fail(ctx, DT_ERR_ARG, "dt_spec_boxes: room for %d boxes%s", max, boxes ? "" : " at NULL"), false;
     if (count <= INT32_MAX) return true;
-    dti_fail(ctx, DT_ERR_SHAPE, "dt_spec_boxes: %s has %lld boxes on one rank, more than an int counts", spec->text,
+    dti_fail(ctx, DT_ERR_SHAPE, "dt_spec_boxes: %s has %lld boxes on one rank, more than an int counts", dt_spec_text(spec),
              (long long)count);
     return false;
 }
@@ -363,7 +371,7 @@ int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max)
         for (int d = n - 1; d >= 0 && ++index[d] == sets[d].n; d--) index[d] = 0;
     }
     for (int d = 0; d < n; d++) dti_set_fini(&sets[d]);
-    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "dt_spec_boxes: no memory for the boxes of %s", spec->text);
+    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "dt_spec_boxes: no memory for the boxes of %s", dt_spec_text(spec));
     return lost ? 0 : (int)count;
 }
 
@@ -400,7 +408,7 @@ dt_status dt_spec_check(const dt_spec *spec)
     const char *broken = memcmp(&again, &spec->form, sizeof again) ? "is not in normal form"
                        : !dims_used_once(spec)                     ? "uses a mesh dim twice, or one of size 1"
                        : !partials_mix(spec)                       ? "mixes kinds of P"
-                       : dt_spec_parse(spec->mesh, spec->text) != spec ? "does not parse back from its text"
+                       : dt_spec_parse(spec->mesh, dt_spec_text(spec)) != spec ? "does not parse back from its text"
                                                                    : NULL;
-    return broken ? dti_fail(ctx, DT_ERR_STATE, "spec %s %s", spec->text, broken) : DT_OK;
+    return broken ? dti_fail(ctx, DT_ERR_STATE, "spec %s %s", dt_spec_text(spec), broken) : DT_OK;
 }

@@ -31,8 +31,8 @@ struct dt_spec {
     dt_shape local;                /* of this rank's part; sizes of 0 outside the mesh                             */
     int64_t local_count, local_bytes; /* its elements, and their bytes                                             */
     dti_form form;                 /* in normal form                                                               */
-    const char *text;              /* canonical                                                                    */
-    const char *placements;        /* the part of text after the @                                                 */
+    const char *written;           /* canonical, once it was asked for (dt_spec_text)                              */
+    const char *written_placements; /* the part of it after the @                                                  */
 };
 
 /* Bring a form into normal form: neighbouring factors of one dim that are cut like their product become it. */

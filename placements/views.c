@@ -229,7 +229,7 @@ static bool check_ranks(dt_context *ctx, const char *who, const dt_spec *first, 
 {
     if (dti_layout_same_ranks(first->layout, spec->layout)) return true;
     dti_fail(ctx, DT_ERR_PLACEMENT, "%s: %s lies on mesh %s and %s on %s, over other ranks; expected operands over the "
-             "same ranks: see dt_redistribute_to", who, first->text, first->mesh->text, spec->text,
+             "same ranks: see dt_redistribute_to", who, dt_spec_text(first), first->mesh->text, dt_spec_text(spec),
              spec->mesh->text);
     return false;
 }

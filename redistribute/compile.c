@@ -496,7 +496,7 @@ static bool writes_all(const dti_program *program, const dt_plan *plan, const dt
 static void put_parts(dti_pen *pen, const dt_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
-        dti_put(pen, "%s%s", i ? ", " : "pull ", plan->sources[i]->text);
+        dti_put(pen, "%s%s", i ? ", " : "pull ", dt_spec_text(plan->sources[i]));
         for (int d = 0; d < plan->target->shape.n; d++) {
             const dti_map *map = &plan->steps[i].maps[d];
             if (map->shift == 0 && map->hi == map->source_size && map->hi == plan->target->shape.dim[d]) continue;
@@ -509,8 +509,8 @@ static void put_parts(dti_pen *pen, const dt_plan *plan)
 static void put_call(dti_pen *pen, const dt_plan *plan)
 {
     if (plan->mapped) put_parts(pen, plan);
-    else dti_put(pen, "redistribute %s", plan->source->text);
-    dti_put(pen, " to %s", plan->target->text);
+    else dti_put(pen, "redistribute %s", dt_spec_text(plan->source));
+    dti_put(pen, " to %s", dt_spec_text(plan->target));
 }
 
 static const char *call_text(dt_context *ctx, const dt_plan *plan)
@@ -542,7 +542,7 @@ dti_program *dti_program_new(const dt_plan *plan)
     return program;
 
 fail:
-    if (!dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory to carry out %s", plan->target->text);
+    if (!dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory to carry out %s", dt_spec_text(plan->target));
     dti_program_free(program);
     return NULL;
 }
@@ -645,7 +645,7 @@ void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n)
     if (room > DTI_MAX_STEPS && !(before = dti_context_borrow(ctx, bytes))) return;
     for (int i = 0; i < n; i++) {
         count_plan(plans[i], before, &count);
-        dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_MOVE, .text = plans[i]->target->text, .object = plans[i] });
+        dti_plan_notify(plans[i], DT_EVENT_MOVE);
     }
     if (before != few) dti_context_give(ctx, before, bytes);
 }

@@ -10,7 +10,7 @@
 
 static bool refuse(const dt_spec *target, const dti_part *part, dt_status status, const char *why)
 {
-    dti_fail(target->mesh->ctx, status, "%s from %s: %s", target->text, part->source->text, why);
+    dti_fail(target->mesh->ctx, status, "%s from %s: %s", dt_spec_text(target), dt_spec_text(part->source), why);
     return false;
 }
 
@@ -51,7 +51,7 @@ static bool check_parts(const dt_spec *target, const dti_part *parts, int n)
 {
     for (int i = 0; i < n; i++) {
         if (!parts[i].source)
-            return dti_fail(target->mesh->ctx, DT_ERR_ARG, "%s: part %d has no source", target->text, i), false;
+            return dti_fail(target->mesh->ctx, DT_ERR_ARG, "%s: part %d has no source", dt_spec_text(target), i), false;
         if (!check_part(target, &parts[i])) return false;
         for (int k = 0; k < i; k++)
             if (overlap(target, &parts[k], &parts[i])) return refuse(target, &parts[i], DT_ERR_SHAPE, "parts overlap");
@@ -181,8 +181,8 @@ const dt_plan *dti_plan_mapped(const dt_spec *target, const dti_part *parts, int
     const dt_plan *found = dti_plan_kept(ctx, hash, is_made_of, &a);
     if (found) return found;
     dt_plan *plan = new_plan(ctx, target, parts, n);
-    if (!plan && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a plan of %s", target->text);
+    if (!plan && !dti_failed(ctx)) dti_fail(ctx, DT_ERR_MEMORY, "no memory for a plan of %s", dt_spec_text(target));
     if (!plan || !dti_plan_keep(ctx, hash, plan)) return NULL;
-    dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
+    dti_plan_notify(plan, DT_EVENT_PLAN);
     return plan;
 }

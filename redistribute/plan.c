@@ -48,16 +48,16 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
     if (!source || !target)
         return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: no %s spec", source ? "target" : "source"), false;
     if (source->mesh->ctx != target->mesh->ctx)
-        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %s and %s belong to two contexts", source->text,
-                        target->text), false;
+        return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %s and %s belong to two contexts", dt_spec_text(source),
+                        dt_spec_text(target)), false;
     if ((int)goal < 0 || goal >= DT_PLAN_GOAL_COUNT)
         return dti_fail(ctx, DT_ERR_ARG, "dt_plan_create: %d is no goal", (int)goal), false;
     if (!dti_shape_same(&source->shape, &target->shape))
-        return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", source->text,
-                        target->text), false;
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s and %s have different shapes", dt_spec_text(source),
+                        dt_spec_text(target)), false;
     if (!dti_plan_countable(ctx, source) || !dti_plan_countable(ctx, target))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s is too large for the bytes of %d ranks to be counted",
-                        dti_plan_countable(ctx, source) ? target->text : source->text, ctx->rank_count), false;
+                        dti_plan_countable(ctx, source) ? dt_spec_text(target) : dt_spec_text(source), ctx->rank_count), false;
     return true;
 }
 
@@ -72,8 +72,15 @@ static dt_plan *plan_new(dt_context *ctx, plan_state *state, const dt_spec *sour
     plan->goal = goal;
     plan->topology = topology;
     if (!dti_route_choose(ctx, plan, state->search)) return NULL;
-    dti_notify(ctx, &(dt_event){ .kind = DT_EVENT_PLAN, .text = target->text, .object = plan });
+    dti_plan_notify(plan, DT_EVENT_PLAN);
     return plan;
+}
+
+void dti_plan_notify(const dt_plan *plan, dt_event_kind kind)
+{
+    dt_context *ctx = plan->target->mesh->ctx;
+    if (ctx->observer_count)
+        dti_notify(ctx, &(dt_event){ .kind = kind, .text = dt_spec_text(plan->target), .object = plan });
 }
 
 static const dt_plan *recall(const dt_context *ctx, const dt_spec *source, const dt_spec *target, dt_plan_goal goal,
@@ -449,7 +456,7 @@ int64_t dt_plan_sent(const dt_plan *plan, int rank)
 static void put_plan(dti_pen *pen, const dt_plan *plan)
 {
     dt_plan_cost cost = dt_plan_price(plan);
-    dti_put(pen, "%s -> %s\n", plan->source->text, plan->target->text);
+    dti_put(pen, "%s -> %s\n", dt_spec_text(plan->source), dt_spec_text(plan->target));
     for (int i = 0; i < plan->shown_count; i++) {
         const dt_plan_step *step = &plan->shown[i];
         dti_put(pen, "  %d. %s", i + 1, dt_comm_kind_text(step->kind));

@@ -85,6 +85,8 @@ struct dt_plan {
 bool dti_plan_keep(dt_context *ctx, uint64_t hash, dt_plan *plan);
 typedef bool (*dti_plan_is_fn)(const dt_plan *plan, const void *arg);
 const dt_plan *dti_plan_kept(const dt_context *ctx, uint64_t hash, dti_plan_is_fn is, const void *arg);
+/* Tell who observes the context of an event of a plan. */
+void dti_plan_notify(const dt_plan *plan, dt_event_kind kind);
 /* Can the bytes of a spec, moved by all ranks, be counted? */
 bool dti_plan_countable(const dt_context *ctx, const dt_spec *spec);
 /* The frame of a plan: cheap, so made when needed. */

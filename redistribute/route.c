@@ -102,13 +102,13 @@ static bool sort_atoms(dti_search *s)
         const dti_atom *atom = &s->frame.atoms[i];
         if (atom->source && atom->target && !dti_partial_mixes(atom->source, atom->target)) {
             dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: P(%s) does not become P(%s); redistribute to R between them",
-                     s->plan->source->text, s->plan->target->text, dti_partial_names[atom->source],
+                     dt_spec_text(s->plan->source), dt_spec_text(s->plan->target), dti_partial_names[atom->source],
                      dti_partial_names[atom->target]);
             return false;
         }
         if (loses_bits(s, atom)) {
             dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: P(avg) of integers comes from R, and becomes R or S, only",
-                     s->plan->source->text, s->plan->target->text);
+                     dt_spec_text(s->plan->source), dt_spec_text(s->plan->target));
             return false;
         }
         if (atom->source && atom->target) s->kept |= dti_bit(i);
@@ -261,8 +261,8 @@ static bool keep_best(dti_search *s)
     dt_plan *plan = s->plan;
     int n = s->best.step_count;
     if (s->full)
-        return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", plan->source->text,
-                        plan->target->text), false;
+        return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", dt_spec_text(plan->source),
+                        dt_spec_text(plan->target)), false;
     dti_step *steps = dti_context_take(s->ctx, ((size_t)n + 1) * sizeof *steps);
     bool kept = steps != NULL;
     for (int i = 0; i < n && kept; i++) {

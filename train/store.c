@@ -421,11 +421,11 @@ bool dti_store_check(const dti_store *store)
         const dt_spec *spec = store->items[i].x->spec;
         if (spec->layout->partial_count)
             return dti_fail(ctx, DT_ERR_PLACEMENT, "checkpoint: %s is %s, expected no P", store->items[i].name,
-                            spec->text), false;
+                            dt_spec_text(spec)), false;
         for (int r = 0; r < spec->mesh->size; r++)
             if (dti_mesh_index(store->mesh, dt_mesh_rank(spec->mesh, r)) < 0)
                 return dti_fail(ctx, DT_ERR_ARG, "checkpoint: %s is %s, which has ranks that mesh %s has not",
-                                store->items[i].name, spec->text, store->mesh->text), false;
+                                store->items[i].name, dt_spec_text(spec), store->mesh->text), false;
     }
     return true;
 }
@@ -496,16 +496,16 @@ static bool check_item(const dti_store *store, const dti_item *item, dti_index *
     const dt_spec *spec = item->x->spec;
     dti_index_tensor *t = dti_index_find(index, item->name);
     if (!t) return dti_fail(ctx, DT_ERR_ARG, "checkpoint \"%s\" has no %s, which is %s here", store->folder, item->name,
-                            spec->text), false;
+                            dt_spec_text(spec)), false;
     if (t->dtype != dt_spec_dtype(spec))
         return dti_fail(ctx, DT_ERR_DTYPE, "checkpoint \"%s\": %s is %s, expected %s", store->folder, item->name,
-                        dt_dtype_text(t->dtype), spec->text), false;
+                        dt_dtype_text(t->dtype), dt_spec_text(spec)), false;
     if (!dti_shape_same(&t->shape, &spec->shape)) {
         char shape[256] = "";
         dti_pen pen = { shape, sizeof shape, 0 };
         for (int d = 0; d < t->shape.n; d++) dti_put(&pen, "%s%lld", d ? "," : "", (long long)t->shape.dim[d]);
         return dti_fail(ctx, DT_ERR_SHAPE, "checkpoint \"%s\": %s is [%s], expected %s", store->folder, item->name,
-                        shape, spec->text), false;
+                        shape, dt_spec_text(spec)), false;
     }
     t->wanted = true;
     return true;

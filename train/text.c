@@ -112,9 +112,9 @@ static bool check_spec(const dt_spec *spec)
 {
     if (!is_integer(dt_spec_dtype(spec)))
         return dti_fail(spec->mesh->ctx, DT_ERR_DTYPE, "dt_text_batch: expected integers, i64, i32 or u8, got %s",
-                        spec->text), false;
+                        dt_spec_text(spec)), false;
     if (spec->shape.n == 2) return true;
-    dti_fail(spec->mesh->ctx, DT_ERR_SHAPE, "dt_text_batch: expected sequences [b,s], got %s", spec->text);
+    dti_fail(spec->mesh->ctx, DT_ERR_SHAPE, "dt_text_batch: expected sequences [b,s], got %s", dt_spec_text(spec));
     return false;
 }
 
@@ -137,7 +137,7 @@ static bool bound(batch *b, const dt_spec *spec, double first, double last)
     b->starts = end - b->first - spec->shape.dim[1];
     if (b->starts > 0) return true;
     dti_fail(spec->mesh->ctx, DT_ERR_SHAPE, "dt_text_batch: sequences of %s need a part of more than %lld bytes; %g .. "
-             "%g of %zu has %lld", spec->text, (long long)spec->shape.dim[1], first, last, b->text->bytes.n,
+             "%g of %zu has %lld", dt_spec_text(spec), (long long)spec->shape.dim[1], first, last, b->text->bytes.n,
              (long long)(end - b->first));
     return false;
 }

@@ -292,7 +292,7 @@ static void tell_shape(loading *l, const char *name, const dti_item *item, const
     dti_pen pen = { text, sizeof text, 0 };
     for (int d = 0; d < t->shape.n; d++) dti_put(&pen, "%s%lld", d ? "," : "", (long long)t->shape.dim[d]);
     dti_tell(&l->told, DT_ERR_SHAPE, "\"%s\": %s is [%s], and %s is %s: expected %lld rows", s->path, name, text,
-             item->name, item->x->spec->text, (long long)rows);
+             item->name, dt_spec_text(item->x->spec), (long long)rows);
 }
 
 static bool is_float(dt_dtype dtype)
@@ -312,7 +312,7 @@ static bool set_fetch(loading *l, const wanted *all, int number, dti_fetch *fetc
     if (p.twice) return dti_tell(&l->told, DT_ERR_ARG, "%s: two parameters of one row are %s", who, name);
     if (!is_float(t->dtype->dtype))
         return dti_tell(&l->told, DT_ERR_DTYPE, "\"%s\": %s is %s, and %s is %s", s->path, name, t->dtype->name,
-                        item->name, item->x->spec->text);
+                        item->name, dt_spec_text(item->x->spec));
     if (!shape_fits(t, shape, p.rows)) return tell_shape(l, name, item, t, s, p.rows), false;
     int64_t row_bytes = p.rows ? (t->end - t->begin) / p.rows : 0;
     *fetch = (dti_fetch){ .file = &s->file, .at = s->data + t->begin + p.first * row_bytes, .dtype = t->dtype->dtype,

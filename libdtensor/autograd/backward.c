@@ -128,8 +128,8 @@ static bool check_hooked(const dt_tensor *grad, const dt_tensor *other)
     if (dt_spec_dtype(other->spec) == dt_spec_dtype(grad->spec) && other->spec->mesh == grad->spec->mesh
         && same_shape(other->spec, grad->spec))
         return true;
-    dti_fail(grad->ctx, DT_ERR_SHAPE, "dt_grad_hook: expected a gradient like %s on %s, got %s on %s", grad->spec->text,
-             dt_mesh_text(grad->spec->mesh), other->spec->text, dt_mesh_text(other->spec->mesh));
+    dti_fail(grad->ctx, DT_ERR_SHAPE, "dt_grad_hook: expected a gradient like %s on %s, got %s on %s", dt_spec_text(grad->spec),
+             dt_mesh_text(grad->spec->mesh), dt_spec_text(other->spec), dt_mesh_text(other->spec->mesh));
     return false;
 }
 
@@ -207,10 +207,10 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 {
     dt_context *ctx = y->ctx;
     if (!y->body || !y->body->node)
-        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", y->spec->text),
+        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", dt_spec_text(y->spec)),
                false;
     if (!seed && dti_shape_count(&y->spec->shape) != 1)
-        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", y->spec->text), false;
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", dt_spec_text(y->spec)), false;
     if (seed && seed->ctx != ctx)
         return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;
     if (seed && !dti_tensor_ok(seed)) return false;
@@ -219,7 +219,7 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
                         dt_mesh_text(y->spec->mesh), dt_mesh_text(seed->spec->mesh)), false;
     if (seed && (!same_shape(seed->spec, y->spec) || dt_spec_dtype(seed->spec) != dt_spec_dtype(y->spec)))
         return dti_fail(ctx, same_shape(seed->spec, y->spec) ? DT_ERR_DTYPE : DT_ERR_SHAPE,
-                        "dt_backward: expected a seed like %s, got %s", y->spec->text, seed->spec->text), false;
+                        "dt_backward: expected a seed like %s, got %s", dt_spec_text(y->spec), dt_spec_text(seed->spec)), false;
     return true;
 }
 
@@ -284,11 +284,11 @@ dt_tensor *dt_require_grad(dt_tensor *x)
     dti_node *node = x->body ? x->body->node : NULL;
     if (node && node->class == &dti_leaf_class) return x;
     if (node) {
-        dti_fail(x->ctx, DT_ERR_STATE, "dt_require_grad: %s was made of leaves; see dt_detach", x->spec->text);
+        dti_fail(x->ctx, DT_ERR_STATE, "dt_require_grad: %s was made of leaves; see dt_detach", dt_spec_text(x->spec));
         return NULL;
     }
     if (!is_float(x->spec)) {
-        dti_fail(x->ctx, DT_ERR_DTYPE, "dt_require_grad: expected a float, got %s", x->spec->text);
+        dti_fail(x->ctx, DT_ERR_DTYPE, "dt_require_grad: expected a float, got %s", dt_spec_text(x->spec));
         return NULL;
     }
     x->ctx->recorder = &dti_tape_recorder;

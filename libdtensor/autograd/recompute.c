@@ -77,7 +77,7 @@ static bool is_again(dt_context *ctx, const dt_spec *made, const dt_spec *again)
     for (int d = 0; same && d < made->shape.n; d++) same = made->shape.dim[d] == again->shape.dim[d];
     if (!same)
         dti_fail(ctx, DT_ERR_STATE, "dt_recompute: the function returned %s and, called again in backward, %s; "
-                 "expected the same both times", made->text, again->text);
+                 "expected the same both times", dt_spec_text(made), dt_spec_text(again));
     return same;
 }
 

@@ -122,7 +122,7 @@ bool dti_tape_leaves_stand(dt_context *ctx, dt_tensor *const *in, int n)
         bool leaf = has_gradient(in[i]) && in[i]->body->node->class == &dti_leaf_class;
         if (!leaf || in[i]->body->written <= *since) continue;
         dti_fail(ctx, DT_ERR_STATE, "dt_recompute: %s has been written since the function ran that backward runs again",
-                 in[i]->spec->text);
+                 dt_spec_text(in[i]->spec));
         return false;
     }
     return true;

@@ -99,9 +99,9 @@ static bool host_fits(const dt_spec *spec, const void *values, size_t n_bytes)
 {
     dt_context *ctx = spec->mesh->ctx;
     if ((int64_t)n_bytes != whole_bytes(spec))
-        return dti_fail(ctx, DT_ERR_SHAPE, "dt_from_host: %zu bytes for %s, expected %lld", n_bytes, spec->text,
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_from_host: %zu bytes for %s, expected %lld", n_bytes, dt_spec_text(spec),
                         (long long)whole_bytes(spec)), false;
-    if (!values && n_bytes) return dti_fail(ctx, DT_ERR_ARG, "dt_from_host: no values for %s", spec->text), false;
+    if (!values && n_bytes) return dti_fail(ctx, DT_ERR_ARG, "dt_from_host: no values for %s", dt_spec_text(spec)), false;
     return true;
 }
 
@@ -169,7 +169,7 @@ dt_tensor *dt_from_fn(const dt_spec *spec, dt_fill_fn fill, void *arg)
 {
     if (!spec || dti_failed(spec->mesh->ctx)) return NULL;
     dt_context *ctx = spec->mesh->ctx;
-    if (!fill) return dti_fail(ctx, DT_ERR_ARG, "dt_from_fn: no function for %s", spec->text), NULL;
+    if (!fill) return dti_fail(ctx, DT_ERR_ARG, "dt_from_fn: no function for %s", dt_spec_text(spec)), NULL;
     dti_storage *storage, *list = NULL;
     if (!dti_part_new(spec, &storage)) return NULL;
     if (!storage) return dti_tensor_new(spec, NULL);

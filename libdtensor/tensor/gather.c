@@ -57,7 +57,7 @@ static bool room_fits(const dt_tensor *x, const void *values, size_t n_bytes)
     for (int d = 0; d < x->spec->shape.n; d++) bytes *= x->spec->shape.dim[d];
     if ((int64_t)n_bytes == bytes && (values || bytes == 0)) return true;
     dti_fail(x->ctx, DT_ERR_SHAPE, "dt_tensor_to_host: room for %zu bytes, %s has %lld", values ? n_bytes : 0,
-             x->spec->text, (long long)bytes);
+             dt_spec_text(x->spec), (long long)bytes);
     return false;
 }
 
@@ -82,7 +82,7 @@ double dt_tensor_item(dt_tensor *x)
     int64_t count = 1;
     for (int d = 0; d < x->spec->shape.n; d++) count *= x->spec->shape.dim[d];
     if (count != 1) {
-        dti_fail(x->ctx, DT_ERR_SHAPE, "dt_tensor_item: %s has %lld elements, expected one", x->spec->text,
+        dti_fail(x->ctx, DT_ERR_SHAPE, "dt_tensor_item: %s has %lld elements, expected one", dt_spec_text(x->spec),
                  (long long)count);
         return NAN;
     }
@@ -137,8 +137,8 @@ bool dt_tensor_close(dt_tensor *x, dt_tensor *y, double rtol, double atol)
 {
     if (!dti_tensor_ok(x)) return false;
     if (!y || y->ctx != x->ctx || !dti_shape_same(&x->spec->shape, &y->spec->shape)) {
-        dti_fail(x->ctx, y && y->ctx == x->ctx ? DT_ERR_SHAPE : DT_ERR_ARG, "dt_tensor_close: %s and %s", x->spec->text,
-                 y ? y->spec->text : "nothing");
+        dti_fail(x->ctx, y && y->ctx == x->ctx ? DT_ERR_SHAPE : DT_ERR_ARG, "dt_tensor_close: %s and %s", dt_spec_text(x->spec),
+                 y ? dt_spec_text(y->spec) : "nothing");
         return false;
     }
     if (!dti_tensor_ok(y)) return false;

@@ -26,7 +26,7 @@ static const dt_spec *read_grad(const dt_spec *spec, const char *grad, const cha
     dt_context *ctx = spec->mesh->ctx;
     if (!grad)
         return dti_fail(ctx, DT_ERR_ARG, "%s: the gradient's placements of %s are needed, \"\" if it is R everywhere",
-                        function, spec->text), NULL;
+                        function, dt_spec_text(spec)), NULL;
     const dt_spec *stated = dt_spec_replace(spec, grad);
     if (!stated) return NULL;
     bool fits = true;
@@ -36,8 +36,8 @@ static const dt_spec *read_grad(const dt_spec *spec, const char *grad, const cha
          && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
     if (fits) return stated;
     dti_fail(ctx, DT_ERR_PLACEMENT,
-             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, spec->text,
-             *stated->placements ? stated->placements : "R everywhere");
+             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, dt_spec_text(spec),
+             *dt_spec_placements(stated) ? dt_spec_placements(stated) : "R everywhere");
     return NULL;
 }
 
@@ -53,7 +53,7 @@ dt_tensor *dt_to_local(dt_tensor *x, const char *grad)
 {
     if (!dti_tensor_ok(x)) return NULL;
     if (x->spec->layout->partial_count) {
-        dti_fail(x->ctx, DT_ERR_PLACEMENT, "dt_to_local: %s is partial; reduce it first", x->spec->text);
+        dti_fail(x->ctx, DT_ERR_PLACEMENT, "dt_to_local: %s is partial; reduce it first", dt_spec_text(x->spec));
         return NULL;
     }
     const dt_spec *stated = read_grad(x->spec, grad, "dt_to_local", true);
@@ -84,7 +84,7 @@ static bool check_locals(const dt_tensor *local, const dt_spec *spec)
                                          due, NULL);
     dti_fail(spec->mesh->ctx, DT_ERR_SHAPE,
              "dt_from_local: the locals of %lld ranks do not fit %s; here %s, expected %s", (long long)wrong,
-             spec->text, local ? local->spec->text : "none", dt_spec_text(part));
+             dt_spec_text(spec), local ? dt_spec_text(local->spec) : "none", dt_spec_text(part));
     return false;
 }
 

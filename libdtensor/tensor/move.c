@@ -79,7 +79,7 @@ dt_tensor *dt_work_wait(dt_work *work)
 {
     if (!work) return NULL;
     if (work->spent) {
-        dti_fail(work->ctx, DT_ERR_STATE, "dt_work_wait: %s has been waited for", work->spec->text);
+        dti_fail(work->ctx, DT_ERR_STATE, "dt_work_wait: %s has been waited for", dt_spec_text(work->spec));
         return NULL;
     }
     work->spent = true;
@@ -407,7 +407,7 @@ dt_tensor *dt_redistribute_to(dt_tensor *x, dt_mesh *mesh, const char *placement
     x = dti_used(x);
     if (!dti_tensor_ok(x)) return NULL;
     if (!mesh) {
-        dti_fail(x->ctx, DT_ERR_ARG, "dt_redistribute_to: no mesh for %s", x->spec->text);
+        dti_fail(x->ctx, DT_ERR_ARG, "dt_redistribute_to: no mesh for %s", dt_spec_text(x->spec));
         return NULL;
     }
     const dt_spec *spec = dt_spec_create(mesh, dt_spec_dtype(x->spec), x->spec->shape, placements);

@@ -8,7 +8,7 @@
 
 static bool refuse(const dt_tensor *x, const char *who, const char *why)
 {
-    dti_fail(x->ctx, DT_ERR_STATE, "%s %s is to be written, and %s", who, x->spec->text, why);
+    dti_fail(x->ctx, DT_ERR_STATE, "%s %s is to be written, and %s", who, dt_spec_text(x->spec), why);
     return false;
 }
 

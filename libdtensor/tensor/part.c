@@ -55,7 +55,7 @@ bool dti_part_runs(const dt_spec *spec, int mesh_rank, dti_run_fn fn, void *arg)
     while (w.last > 0 && is_whole(&w.sets[w.last], spec->shape.dim[w.last])) w.last--;
     if (!lost) walk_dim(&w, 0, 0);
     for (int d = 0; d < n; d++) dti_set_fini(&w.sets[d]);
-    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "no memory for the part of %s", spec->text);
+    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "no memory for the part of %s", dt_spec_text(spec));
     return !lost;
 }
 
@@ -117,7 +117,7 @@ bool dti_part_box_runs(const dt_spec *spec, int mesh_rank, const dt_box *box, dt
     while (w.last > 0 && is_all_of(&w.sets[w.last], box->lo[w.last], box->hi[w.last])) w.last--;
     if (!lost) walk_box(&w, 0, 0, 0);
     for (int d = 0; d < n; d++) dti_set_fini(&w.sets[d]);
-    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "no memory for the part of %s", spec->text);
+    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "no memory for the part of %s", dt_spec_text(spec));
     return !lost;
 }
 

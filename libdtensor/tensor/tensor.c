@@ -110,7 +110,7 @@ dt_tensor *dti_tensor_share(dt_tensor *x)
 bool dti_tensor_ok(const dt_tensor *x)
 {
     if (!x || dti_failed(x->ctx)) return false;
-    if (x->unmade) dti_fail(x->ctx, DT_ERR_STATE, "%s has no values yet; see dt_module_materialize", x->spec->text);
+    if (x->unmade) dti_fail(x->ctx, DT_ERR_STATE, "%s has no values yet; see dt_module_materialize", dt_spec_text(x->spec));
     return !x->unmade;
 }
 
@@ -123,7 +123,7 @@ int64_t dt_tensor_size(const dt_tensor *x, int dim)
     if (!x || dti_failed(x->ctx)) return 0;
     int n = x->spec->shape.n;
     if (dim < -n || dim >= n) {
-        dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_size: no dim %d in %s", dim, x->spec->text);
+        dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_size: no dim %d in %s", dim, dt_spec_text(x->spec));
         return 0;
     }
     return x->spec->shape.dim[dim < 0 ? dim + n : dim];
@@ -142,7 +142,7 @@ dt_tensor *dt_tensor_keep(dt_tensor *x)
 void dt_tensor_hold(dt_tensor **slot, dt_tensor *x)
 {
     if (!slot) {
-        if (x) dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_hold: no slot for %s", x->spec->text);
+        if (x) dti_fail(x->ctx, DT_ERR_ARG, "dt_tensor_hold: no slot for %s", dt_spec_text(x->spec));
         return;
     }
     bool made = !x || !x->unmade || dti_tensor_ok(x); /* values would not come to another handle                   */

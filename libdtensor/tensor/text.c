@@ -37,7 +37,7 @@ static void put_holders(dti_pen *pen, const dt_spec *spec)
 
 static void put_tensor(dti_pen *pen, const dt_tensor *x, const dt_tensor *whole)
 {
-    dti_put(pen, "%s", x->spec->text);
+    dti_put(pen, "%s", dt_spec_text(x->spec));
     put_values(pen, whole);
     put_holders(pen, x->spec);
     dti_put(pen, "\n");

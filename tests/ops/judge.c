@@ -153,7 +153,7 @@ static bool is_kept(const dti_dispatch *d, const dti_answer *answer)
     bool kept = memcmp(d->used, answer->used, (size_t)d->n * sizeof *d->used) == 0;
     for (int r = 0; r < d->result_count; r++)
         kept &= d->result[r] == answer->result[r]
-             && dt_spec_parse(d->result[r]->mesh, d->result[r]->text) == d->result[r];
+             && dt_spec_parse(d->result[r]->mesh, dt_spec_text(d->result[r])) == d->result[r];
     return kept;
 }
 
@@ -173,7 +173,7 @@ static bool promise_answer(job *j, promise *p, const dt_spec *const *specs, cons
     p->summed |= p->decomposed;
     for (int r = 0; r < p->call->result_count; r++) {
         p->summed |= operand_sums(answer->result[r]);
-        snprintf(p->result[r], PLACED_TEXT, "%s", answer->result[r]->text);
+        snprintf(p->result[r], PLACED_TEXT, "%s", dt_spec_text(answer->result[r]));
     }
     if (p->at.free && p->total && !p->call->op->writes)
         wrong(j, p, "strategies along each dim, and yet something moves");
@@ -234,7 +234,7 @@ static void make_promise(job *j, dt_mesh *mesh, const op_call *call, const place
     if (is_refused(mesh->ctx, call)) return;
     if (!d) wrong(j, p, "propagation: %s", dt_context_error(mesh->ctx));
     else if (!is_kept(d, &s->propagation.answer[0]))
-        wrong(j, p, "remembered otherwise, or no spec: %s", d->result[0]->text);
+        wrong(j, p, "remembered otherwise, or no spec: %s", dt_spec_text(d->result[0]));
     else if (promise_answer(j, p, specs, &s->propagation.answer[0], d)) {
         call_dry(j, mesh->ctx, p, specs);
         j->count++;
@@ -433,7 +433,7 @@ static void judge_asked(comparing *c, dt_tensor *const *x, const dt_spec *result
     dt_tensor *y = dt_apply_placed(call->op, x, call->n, call->attributes, placements);
     const dt_spec *due = dt_spec_replace(result, placements);
     if (!y || dt_tensor_spec(y) != due)
-        wrong(c->j, c->p, "asked for %s: %s", due ? due->text : placements,
+        wrong(c->j, c->p, "asked for %s: %s", due ? dt_spec_text(due) : placements,
               y ? dt_spec_text(dt_tensor_spec(y)) : dt_context_error(result->mesh->ctx));
     else judge_result(c, y);
 }

@@ -383,7 +383,7 @@ static void compare_run(const dti_part_run *run, void *arg)
         if (got == due || (isnan(got) && isnan(due)) || fabs(got - due) <= room) continue;
         c->told = true;
         wrong(c->j, c->p, "rank %d, gradient of operand %d, %s, element %lld: got %.17g, expected %.17g %s",
-              c->spec->mesh->rank, c->operand, c->spec->text, (long long)e, got, due,
+              c->spec->mesh->rank, c->operand, dt_spec_text(c->spec), (long long)e, got, due,
               c->summed ? "about" : "exactly");
     }
 }
@@ -396,7 +396,7 @@ static void compare(comparing *c, const dt_spec *in, dt_tensor *grad)
     c->spec = dt_tensor_spec(grad);
     for (int m = 0; m < mesh->dim_count; m++)
         if (dti_form_place(&in->form, m) == DTI_PLACE_S && dti_form_place(&c->spec->form, m) != DTI_PLACE_S)
-            wrong(c->j, c->p, "the gradient of operand %d is %s", c->operand, c->spec->text);
+            wrong(c->j, c->p, "the gradient of operand %d is %s", c->operand, dt_spec_text(c->spec));
     if (!c->spec->layout->partial_count) {
         c->part = dt_tensor_data(grad);
         dti_part_runs(c->spec, mesh->rank, compare_run, c);

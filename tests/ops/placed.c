@@ -111,14 +111,14 @@ static const dt_spec *spec_of(dt_mesh *mesh, const dti_form *from, const place *
     for (int m = 0; m < mesh_dims; m++)
         if (along[m].what == DTI_PLACE_P) form.partial[m] = along[m].kind;
     const dt_spec *spec = dti_spec_intern(mesh, &form);
-    return spec && strlen(spec->text) < PLACED_TEXT ? spec : NULL;
+    return spec && strlen(dt_spec_text(spec)) < PLACED_TEXT ? spec : NULL;
 }
 
 /* false: there is no such spec. */
 static bool put_spec(dt_mesh *mesh, const dti_form *from, const place *along, bool backward, char *text)
 {
     const dt_spec *spec = from->dtype ? spec_of(mesh, from, along, backward) : NULL;
-    snprintf(text, PLACED_TEXT, "%s", spec ? spec->text : "");
+    snprintf(text, PLACED_TEXT, "%s", spec ? dt_spec_text(spec) : "");
     return spec || !from->dtype;
 }
 

@@ -98,7 +98,7 @@ static void add(walk *w)
 {
     placed *p = placed_more(w->list);
     for (int i = 0; p && i < w->call->n; i++)
-        if (w->given[i]) strcpy(p->spec[i], w->given[i]->text);
+        if (w->given[i]) strcpy(p->spec[i], dt_spec_text(w->given[i]));
 }
 
 static void visit(walk *w)
@@ -118,7 +118,7 @@ static void visit(walk *w)
     w->told = true;
     char text[640];
     const char *specs[CALL_OPERANDS];
-    for (int i = 0; i < w->call->n; i++) specs[i] = w->given[i] ? w->given[i]->text : "";
+    for (int i = 0; i < w->call->n; i++) specs[i] = w->given[i] ? dt_spec_text(w->given[i]) : "";
     expect(false, "%s on %s: what is used of it is used otherwise if given (%s)",
            call_text(w->call, specs, text, sizeof text), w->mesh->text, dt_context_error(ctx));
     dt_context_clear(ctx);

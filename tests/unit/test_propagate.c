@@ -76,7 +76,7 @@ static bool ask(dt_mesh *mesh, const char *op, const char *operands, const void 
 
 static void put_placements(const dt_spec *spec, dti_pen *pen)
 {
-    dti_put(pen, "%s", !spec ? "-" : *spec->placements ? spec->placements : "R");
+    dti_put(pen, "%s", !spec ? "-" : *dt_spec_placements(spec) ? dt_spec_placements(spec) : "R");
 }
 
 /* "x:S(0) R -> x:S(0)", and where the number of the polynomial is added once: " once x". */

@@ -757,7 +757,7 @@ static void split_product(dt_spec *spec)
 
 static void use_twice(dt_spec *spec) { spec->form.partial[spec->form.split[0]] = DTI_SUM; }
 static void use_size_1(dt_spec *spec) { spec->form.partial[2] = DTI_SUM; }
-static void other_text(dt_spec *spec) { spec->text = "f32[16]@tp:S(0)"; }
+static void other_text(dt_spec *spec) { spec->written = "f32[16]@tp:S(0)"; }
 
 static void mix_kinds(dt_spec *spec)
 {
