@@ -260,6 +260,19 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     return true;
 }
 
+/* Without conflicts sums are made at a rank that contributes and is to hold them: it receives N / R (p + h - 2), and if
+ * cuts do not cross every rank does. Each alone would sum h N / R, and has contributed one in f of these, all values of
+ * the cuts that end together. */
+static void know_sums(dti_search *s)
+{
+    sharing w = find_sharing(s);
+    const dti_holding *at = s->best.steps[0].to;
+    if (!is_even(s, s->from) || !is_even(s, s->to) || !is_even(s, at) || dti_search_crosses(s)) return;
+    int64_t f = dti_frame_size(&s->frame, s->from_atoms & ~s->to_atoms & ~s->summed);
+    s->known = true;
+    s->direct_is_dear = (int64_t)w.h * (w.p * f - 1) * 10 > (int64_t)(w.p + w.h - 2) * f * 11;
+}
+
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
  * first that shares them evenly will do. Where all parts are even sums at the source spare no rank what balanced sums
  * do not: that was tried, not proved (tests/unit/test_plan_pairs.c). */
@@ -267,11 +280,12 @@ void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);
     uint32_t conflicts = s->from_atoms & s->to_atoms & ~dti_step_common(&s->frame, s->from, s->to);
-    bool alike = conflicts && s->plan->topology->level_count == 1 && widened(s) == 0;
-    if (alike && offer_known(s, conflicts)) return;
+    bool alike = s->plan->topology->level_count == 1 && widened(s) == 0;
+    if (conflicts && alike && offer_known(s, conflicts)) return;
     if (conflicts) offer_sum_at(s, sum_at_target(s));
-    if (alike && dti_search_done(s)) return;
+    if (conflicts && alike && dti_search_done(s)) return;
     offer_sums(s, false);
+    if (!conflicts && alike) know_sums(s);
     if (widened(s) > 0) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
     else if (conflicts && !dti_search_done(s)) offer_balanced(s, conflicts);
