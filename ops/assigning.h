@@ -61,6 +61,7 @@ typedef struct dti_assigning {
     dti_assignment best[DTI_MAX_ALTERNATIVES];
     int listed_count, listed_max;      /* legal strategies, and how many there was room for; 0: none are listed    */
     uint8_t listed_kinds[DTI_MAX_OPERANDS]; /* what operands may be in these                                          */
+    uint8_t all_kinds[DTI_MAX_OPERANDS]; /* what they may be along any mesh dim                                       */
     dti_strategy listed[DTI_MAX_STRATEGIES]; /* the rest last: large, and not zeroed                                  */
     dti_candidates dim[DT_MAX_MESH_DIMS];
     dti_tally tally[DT_MAX_MESH_DIMS + 1];

@@ -63,6 +63,8 @@ bool dti_partial_decide(const dti_rule *rule, const dti_bound *bound, dti_strate
  *  2. P(max), then P(min), operand after operand;
  *  3. each bound factor that operands have, in its order; for each, P of operands that lack it as in 1;
  *  4. each bound factor of new letters. */
+/* Are those with fewer kinds all among them, in this order? */
+bool dti_partial_lists_all(const dti_rule *rule, const uint8_t *kinds);
 int dti_partial_strategies(const dti_rule *rule, const dti_bound *bound, const uint8_t *kinds,
                            dti_strategy *strategies, int max);
 

@@ -130,20 +130,29 @@ static bool keeps_written(const dti_assigning *s, int m, const dti_strategy *str
     return true;
 }
 
+/* May operands be what they are in a strategy? */
+static bool may_be(const dti_assigning *s, const uint8_t *kinds, const dti_strategy *strategy)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (strategy->operand[i].what == DTI_PLACE_P && !(kinds[i] >> strategy->operand[i].kind & 1)) return false;
+    return true;
+}
+
 /* Those that move nothing first, otherwise in their order: that with all operands R is the first listed. */
-static void take_listed(const dti_assigning *s, int m, int n, dti_candidates *c)
+static void take_listed(const dti_assigning *s, int m, const uint8_t *kinds, int n, dti_candidates *c)
 {
     uint64_t kept = 0, free = 0;
     for (int i = 0; i < n; i++) {
-        if (keeps_written(s, m, &s->listed[i])) kept |= UINT64_C(1) << i;
+        if (!may_be(s, kinds, &s->listed[i]) || !keeps_written(s, m, &s->listed[i])) continue;
+        kept |= UINT64_C(1) << i;
         if (moves_nothing(s, m, &s->listed[i])) free |= UINT64_C(1) << i;
     }
     c->count = 0;
     for (int i = 0; i < n; i++)
-        if (kept & free & UINT64_C(1) << i) c->strategy[c->count++] = s->listed[i];
+        if (free >> i & 1) c->strategy[c->count++] = s->listed[i];
     c->free_count = c->count;
     for (int i = 0; i < n; i++)
-        if (kept & ~free & UINT64_C(1) << i) c->strategy[c->count++] = s->listed[i];
+        if ((kept & ~free) >> i & 1) c->strategy[c->count++] = s->listed[i];
     c->whole = kept & ~free & -kept ? c->free_count : 0; /* the first of those kept                                 */
 }
 
@@ -193,25 +202,54 @@ static bool all_whole(const dti_assigning *s, int m)
     return whole;
 }
 
-/* List the legal strategies, at most max; mostly mesh dims have the same. */
-static int list_legal(dti_assigning *s, int m, int max)
+static void kinds_along(const dti_assigning *s, int m, uint8_t *kinds)
 {
-    uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
-    for (int i = 0; i < s->rule->operand_count; i++)
-        if (dti_assigning_has(s, i)) kinds[i] = kinds_of(s, i, m);
-    if (s->listed_max < max || memcmp(kinds, s->listed_kinds, sizeof kinds) != 0) {
-        s->listed_count = dti_partial_strategies(s->rule, &s->out->bound, kinds, s->listed, max);
-        s->listed_max = max;
-        memcpy(s->listed_kinds, kinds, sizeof kinds);
+    for (int i = 0; i < s->rule->operand_count; i++) kinds[i] = dti_assigning_has(s, i) ? kinds_of(s, i, m) : 0;
+}
+
+/* Strategies for several mesh dims are listed at once, with what operands may be along any: so many are all listed. */
+static void find_all_kinds(dti_assigning *s)
+{
+    uint8_t kinds[DTI_MAX_OPERANDS];
+    s->listed_max = 0;
+    memset(s->all_kinds, 0, sizeof s->all_kinds);
+    for (int m = 0; m < s->mesh->dim_count; m++) {
+        kinds_along(s, m, kinds);
+        for (int i = 0; i < s->rule->operand_count; i++) s->all_kinds[i] |= kinds[i];
     }
+}
+
+static bool among(const dti_assigning *s, const uint8_t *kinds, const uint8_t *others)
+{
+    for (int i = 0; i < s->rule->operand_count; i++)
+        if (kinds[i] & ~others[i]) return false;
+    return true;
+}
+
+static void list(dti_assigning *s, const uint8_t *kinds, int max)
+{
+    s->listed_count = dti_partial_strategies(s->rule, &s->out->bound, kinds, s->listed, max);
+    s->listed_max = max;
+    memcpy(s->listed_kinds, kinds, sizeof s->listed_kinds);
+}
+
+/* List the legal strategies, at most max, and more: those that operands may be elsewhere, too. */
+static int list_legal(dti_assigning *s, const uint8_t *kinds, int max)
+{
+    bool all = dti_partial_lists_all(s->rule, s->all_kinds);
+    if (s->listed_max < max || !among(s, kinds, s->listed_kinds)) list(s, all && max > 1 ? s->all_kinds : kinds, max);
+    if (s->listed_count == DTI_MAX_STRATEGIES && memcmp(kinds, s->listed_kinds, sizeof s->listed_kinds) != 0)
+        list(s, kinds, max);
     return s->listed_count < max ? s->listed_count : max;
 }
 
 static void find_candidates(dti_assigning *s, int m)
 {
+    uint8_t kinds[DTI_MAX_OPERANDS] = { 0 };
     bool whole = all_whole(s, m);
-    int n = whole && list_asked(s, m) ? 1 : list_legal(s, m, whole ? 1 : DTI_MAX_STRATEGIES);
-    take_listed(s, m, n, &s->dim[m]);
+    kinds_along(s, m, kinds);
+    int n = whole && list_asked(s, m) ? 1 : list_legal(s, kinds, whole ? 1 : DTI_MAX_STRATEGIES);
+    take_listed(s, m, kinds, n, &s->dim[m]);
     dti_assigning_effects(s, m);
 }
 
@@ -373,7 +411,7 @@ static bool search_all(dti_assigning *s)
     if (!price_dims(s) || !count_touched(s)) return false;
     dti_assigning_begin(s);
     find_kinds_of_price(s);
-    s->listed_max = 0;
+    find_all_kinds(s);
     for (int m = 0; m < s->mesh->dim_count; m++) {
         find_candidates(s, m);
         if (s->dim[m].count == 0) return refuse_written(s, m);

@@ -56,6 +56,13 @@ static bool has_partial_partner(const listing *l, int operand)
 
 enum { MOST_VARIED = 5 };              /* operands: their choices fit the list                                     */
 
+bool dti_partial_lists_all(const dti_rule *rule, const uint8_t *kinds)
+{
+    int n = 0;
+    for (int o = 0; o < rule->operand_count; o++) n += kinds[o] >> DTI_SUM & 1 || kinds[o] >> DTI_AVG & 1;
+    return n <= MOST_VARIED;
+}
+
 /* Of many operands that may be P all are, or none. */
 static void vary_together(listing *l)
 {
