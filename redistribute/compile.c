@@ -591,12 +591,13 @@ static void count_call(const counted *call, bool first, int64_t bytes)
 }
 
 /* What this rank receives in each call, once for all times. */
-static void count_received(dt_plan *plan)
+static void count_received(const dt_plan *plan)
 {
-    for (int i = 0; i < plan->shown_count; i++) {
+    if (!plan->program) dti_plan_expect(plan);
+    for (int i = 0; i < plan->shown_count && plan->program; i++) {
         dti_shown *behind = &plan->behind[i];
-        behind->received = plan->program ? 0 : dti_shown_planned(plan, behind);
-        for (int s = behind->first; plan->program && s < behind->first + behind->count; s++)
+        behind->received = 0;
+        for (int s = behind->first; s < behind->first + behind->count; s++)
             behind->received += plan->program->actions[s].received;
     }
 }

@@ -263,15 +263,19 @@ static void name_step(const dt_plan *plan, bool all_reduce, const dti_shown *beh
     step->kind = all_reduce ? DT_COMM_ALL_REDUCE : stage_kind(first, behind->count);
 }
 
-int64_t dti_shown_planned(const dt_plan *plan, const dti_shown *behind)
+void dti_plan_expect(const dt_plan *plan)
 {
-    const dti_step *steps = &plan->steps[behind->first];
     int rank = plan->target->mesh->ctx->rank;
     dti_frame frame;
-    if (is_local(steps, behind->count)) return 0;
-    if (plan->measured && steps->to->base == rank) return moves_behind(plan, behind).first;
-    dti_plan_frame(plan, &frame);
-    return received_in(&frame, steps, NULL, behind->count, rank);
+    if (!is_local(plan->steps, plan->step_count)) dti_plan_frame(plan, &frame);
+    for (int i = 0; i < plan->shown_count; i++) {
+        dti_shown *behind = &plan->behind[i];
+        const dti_step *steps = &plan->steps[behind->first];
+        bool counted = plan->measured && steps->to->base == rank;
+        behind->received = is_local(steps, behind->count) ? 0
+                         : counted                        ? moves_behind(plan, behind).first
+                                                          : received_in(&frame, steps, NULL, behind->count, rank);
+    }
 }
 
 bool dti_plan_name(dt_plan *plan)

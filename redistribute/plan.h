@@ -211,8 +211,8 @@ typedef struct dti_shown {
     uint32_t dims;
     int64_t received;              /* by this rank; -1: not counted yet                                            */
 } dti_shown;
-/* What this rank is to receive in the steps behind a shown one. */
-int64_t dti_shown_planned(const dt_plan *plan, const dti_shown *behind);
+/* Write what this rank is to receive behind each shown step, where no program tells. */
+void dti_plan_expect(const dt_plan *plan);
 /* Does anything move between ranks? */
 bool dti_plan_moves(dt_plan *plan);
 /* What it moves; the time of its price, without the rest of that. */
