@@ -479,10 +479,10 @@ static bool settle_clashes(dti_assigning *s)
 {
     dti_propagation *taken = s->out, *other;
     uint32_t clash = clashing(&taken->bound);
+    if (!clash) return true;
     dti_bound bound = taken->bound;
     dti_assignment best = s->best[0];
     bool found = true;
-    if (!clash) return true;
     if (!(other = malloc(sizeof *other))) return dti_fail(s->ctx, DT_ERR_MEMORY, "no memory to propagate"), false;
     other->mesh = taken->mesh;
     s->out = other;
@@ -510,8 +510,9 @@ static int written_clash(const dti_assigning *s)
 static bool search_bound(dti_assigning *s)
 {
     int kept = written_clash(s);
+    if (kept < 0) return search_all(s) && settle_clashes(s);
     dti_bound bound = s->out->bound;
-    return kept < 0 ? search_all(s) && settle_clashes(s) : keep_one(s, &bound, clashing(&bound), kept);
+    return keep_one(s, &bound, clashing(&bound), kept);
 }
 
 bool dti_propagate(dt_context *ctx, const dti_ask *ask, int wanted, dti_propagation *out)

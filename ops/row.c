@@ -324,8 +324,8 @@ static bool derive(dt_context *ctx, const dt_op *op, const dt_spec *const *in, i
 {
     dt_shape shapes[DT_MAX_OPERANDS];
     *out = (dt_derived){ .size_count = 0 };
-    snprintf(out->rule, sizeof out->rule, "%s", op->rule ? op->rule : "");
-    snprintf(out->polynomial, sizeof out->polynomial, "%s", op->polynomial ? op->polynomial : "none");
+    dti_put_word(&(dti_pen){ out->rule, sizeof out->rule, 0 }, op->rule ? op->rule : "");
+    dti_put_word(&(dti_pen){ out->polynomial, sizeof out->polynomial, 0 }, op->polynomial ? op->polynomial : "none");
     if (!op->derive) return true;
     list_shapes(in, n, shapes);
     dt_status status = op->derive(ctx, attributes->values, shapes, n, out);

@@ -171,10 +171,11 @@ static int extent(const dti_layout *layout)
     return sum;
 }
 
-/* Topology levels whose border lies inside an axis chop it too, where they divide it. */
-static bool add_levels(axis_borders *b, const dti_topology *topology, const dti_layout *source,
+/* Topology levels whose border lies inside an axis chop it too, where they divide it. divides: the borders so far do. */
+static bool add_levels(axis_borders *b, bool divides, const dti_topology *topology, const dti_layout *source,
                        const dti_layout *target)
 {
+    if (divides && topology->level_count == 1) return true;
     axis_borders with = *b;
     for (int i = 0; i + 1 < topology->level_count; i++) {
         int ranks = topology->levels[i].ranks, begin = source->base % ranks;
@@ -213,7 +214,7 @@ void dti_frame_init(dti_frame *frame, const dti_layout *source, const dti_layout
     add_layout(&b, target);
     frame->regular = dti_layout_same_ranks(source, target) && layout_divides(&b, source) && layout_divides(&b, target);
     if (!frame->regular) b = alone;
-    frame->aligned = add_levels(&b, topology, source, frame->regular ? target : source);
+    frame->aligned = add_levels(&b, frame->regular, topology, source, frame->regular ? target : source);
     set_atoms(frame, &b);
     if (frame->aligned) set_links(frame, topology);
 }
