@@ -53,7 +53,8 @@ typedef struct dti_assigning {
     dti_place given[DTI_MAX_OPERANDS][DT_MAX_MESH_DIMS];
     int link[DT_MAX_MESH_DIMS];        /* the slowest link class along a mesh dim                                  */
     int levels;
-    bool maps, breaks;                 /* any letter goes through an index map, may be broken up                   */
+    bool maps, breaks, products;       /* any letter goes through an index map, may be broken up, is a product     */
+    bool may_clash;                    /* any strategy has another P than sum and avg, which mix                   */
     dti_price prices[DT_MAX_LINKS];
     int chosen[DT_MAX_MESH_DIMS];      /* the assignment at hand                                                   */
     int told;                          /* tallies are of it along so many mesh dims                                */

@@ -99,9 +99,11 @@ static bool count_touched(dti_assigning *s)
 
 static void find_kinds_of_price(dti_assigning *s)
 {
-    s->maps = s->breaks = false;
+    s->maps = s->breaks = s->products = s->may_clash = false;
     for (int l = 0; l < s->rule->letter_count; l++) {
         s->maps |= s->out->bound.letter[l].map >= 0;
+        s->products |= s->out->bound.letter[l].count > 1;
+        s->may_clash |= s->rule->letter[l].kind > DTI_AVG;
         s->breaks |= (s->rule->letter[l].flags & DTI_LETTER_WHOLE) != 0;
     }
 }
@@ -215,7 +217,10 @@ static void find_all_kinds(dti_assigning *s)
     memset(s->all_kinds, 0, sizeof s->all_kinds);
     for (int m = 0; m < s->mesh->dim_count; m++) {
         kinds_along(s, m, kinds);
-        for (int i = 0; i < s->rule->operand_count; i++) s->all_kinds[i] |= kinds[i];
+        for (int i = 0; i < s->rule->operand_count; i++) {
+            s->all_kinds[i] |= kinds[i];
+            s->may_clash |= kinds[i] >> (DTI_AVG + 1) != 0;
+        }
     }
 }
 
@@ -259,6 +264,7 @@ bool dti_assigning_agrees(const dti_assigning *s, uint64_t *whole)
 {
     uint64_t parts = 0;
     *whole = 0;
+    if (!s->products) return true;
     for (int m = 0; m < s->mesh->dim_count; m++) {
         const dti_strategy *strategy = &s->dim[m].strategy[s->chosen[m]];
         for (int i = 0; i <= s->rule->operand_count; i++) {
@@ -287,6 +293,7 @@ static bool kinds_mix(const dti_assigning *s, const dti_place *places)
 static bool partials_agree(const dti_assigning *s)
 {
     dti_place places[DT_MAX_MESH_DIMS];
+    if (!s->may_clash) return true;
     for (int r = 0; r < s->rule->result_count; r++) {
         for (int m = 0; m < s->mesh->dim_count; m++) places[m] = s->dim[m].strategy[s->chosen[m]].result[r];
         if (!kinds_mix(s, places)) return false;
