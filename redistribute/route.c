@@ -212,13 +212,34 @@ static int64_t least_direct(const dti_search *s)
     return mean_part(s, s->to) * (dti_frame_size(&s->frame, s->summed) - 1);
 }
 
+/* Over one class of links, of a route by which the busiest rank receives so many bytes. */
+static int64_t known_ns(const dti_search *s, const dti_route *route, int64_t bytes)
+{
+    dti_price prices[DT_MAX_LINKS];
+    int64_t messages = 0;
+    dti_price_table(s->plan->topology, prices);
+    for (int i = 0; i < route->step_count; i++) messages += dti_step_messages(&route->steps[i]);
+    return dti_route_stage(route) * prices->start_ns + dti_price_link(prices, bytes, messages) - prices->start_ns;
+}
+
+static void prefer_known(dti_search *s)
+{
+    dti_route direct;
+    if (!may_be_small(s) && s->direct > s->received + s->received / 10) return;
+    dti_search_direct_sum(s, &direct);
+    if (known_ns(s, &direct, s->direct) < known_ns(s, &s->best, s->received)) set_best(s, &direct);
+}
+
 /* The least time among routes within a tenth of the fewest bytes; among all where parts are small. */
 static void prefer_time(dti_search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
-    bool small = may_be_small(s) && largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
-    if (!small && s->direct_is_dear) return;
+    if (s->known) {
+        prefer_known(s);
+        return;
+    }
     count_best(s);
+    bool small = may_be_small(s) && largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
     int64_t most = s->best_moves.received + s->best_moves.received / 10;
     if (!small && least_direct(s) > most) return;
     dti_route direct;
@@ -313,7 +334,7 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     s->full = false;
     s->used = 0;
     s->summed = s->kept = s->sliced = 0;
-    s->found = s->counted = s->known = s->direct_is_dear = false;
+    s->found = s->counted = s->known = false;
     s->best.step_count = 0;
     init_frames(s);
     if (!sort_atoms(s)) return false;

@@ -217,20 +217,25 @@ static void offer_direct_sum(dti_search *s)
 }
 
 /* ---- without a count --------------------------------------------------------------------------------------------- *
- * Where all divides, N elements on R ranks, p contributors and h target holders: a rank that has nothing of what it is to
- * hold, and sums an R-th of all, receives N / R (p + h - 1). The mean is less by the elements that have a holder of both:
- * one in c at least, all values of the conflicts together. If cuts do not cross, sums at the target are even. If they
- * do, some rank has nothing of what it is to hold, and only balanced sums may spare it; where they do not, none here
- * does, and none is dearer whose sums are even.                                                                       */
+ * Where all divides, N elements on R ranks, p contributors and h target holders: a rank that has nothing of what it is
+ * to hold, and sums an R-th of all, receives N / R (p + h - 1). The mean is less by the elements that have a holder of
+ * both: one in c, all values of the conflicts together. If cuts do not cross, sums at the target are even. If they do,
+ * some rank has nothing of what it is to hold, and only balanced sums may spare it; where they do not, none here does,
+ * and none is dearer whose sums are even. Without conflicts c is 1.                                                 */
 
-/* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? c: of all conflicts. */
+/* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? */
 static bool hardly_differs(const sharing *w, int64_t c) { return c * (w->p + w->h - 1) >= DTI_SLACK; }
 
-/* Each rank alone sums all h N / R that it is to hold; where cuts cross, some contributes to none of it. */
-static bool direct_is_dear(const sharing *w, int64_t c, bool crosses, bool even)
+/* Each rank alone would sum all h N / R that it is to hold: where cuts cross, some has contributed nothing of it, else
+ * one in c and all values of the cuts that end. */
+static void know(dti_search *s, const sharing *w, int64_t c, bool crosses, bool even)
 {
-    int64_t direct = w->h * (w->p - !crosses), busiest = (w->p + w->h - 1) * c - even;
-    return direct * c * 10 * DTI_SLACK > busiest * 11 * (DTI_SLACK + 1);
+    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~s->kept);
+    int64_t part = s->frame.elements / ranks * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+    int64_t own = crosses ? 0 : w->h * part / (c * dti_frame_size(&s->frame, s->from_atoms & ~s->to_atoms));
+    s->known = true;
+    s->received = part * (w->p + w->h - 1) - (even ? part / c : 0);
+    s->direct = part * w->h * w->p - own;
 }
 
 /* Is a holding one of as much by each rank? */
@@ -255,22 +260,16 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     if (evenly == ROUGH || (!at && w.over)) return false;
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
-    s->direct_is_dear = direct_is_dear(&w, c, crosses, evenly == EVEN || !crosses);
-    s->known = true;
+    know(s, &w, c, crosses, evenly == EVEN || !crosses);
     return true;
 }
 
-/* Without conflicts sums are made at a rank that contributes and is to hold them: it receives N / R (p + h - 2), and if
- * cuts do not cross every rank does. Each alone would sum h N / R, and has contributed one in f of these, all values of
- * the cuts that end together. */
+/* Sums at a rank that contributes and is to hold them are even where their parts are. */
 static void know_sums(dti_search *s)
 {
     sharing w = find_sharing(s);
-    const dti_holding *at = s->best.steps[0].to;
-    if (!is_even(s, s->from) || !is_even(s, s->to) || !is_even(s, at) || dti_search_crosses(s)) return;
-    int64_t f = dti_frame_size(&s->frame, s->from_atoms & ~s->to_atoms & ~s->summed);
-    s->known = true;
-    s->direct_is_dear = (int64_t)w.h * (w.p * f - 1) * 10 > (int64_t)(w.p + w.h - 2) * f * 11;
+    bool even = is_even(s, s->from) && is_even(s, s->to) && is_even(s, s->best.steps[0].to);
+    if (even && !dti_search_crosses(s)) know(s, &w, 1, false, true);
 }
 
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
