@@ -4,19 +4,9 @@
  * after do not meet in one digit of an index, every rank receives the same, and nothing need be counted. */
 #include "redistribute/search.h"
 
-/* How many of a carve's pieces a rank has. */
-static int64_t pieces_taken(const dti_holding *holding, const dti_carve *carve)
-{
-    int64_t taken = 1;
-    for (int d = carve->first; d < carve->first + carve->count; d++) {
-        const dti_digit *digit = &holding->digits[d];
-        taken *= digit->mode == DTI_OPEN ? digit->size : digit->mode == DTI_OTHER ? digit->size - 1 : 1;
-    }
-    return carve->count ? taken : carve->hi - carve->lo;
-}
-
-/* A carve that does not divide what is left makes parts that differ by one element, or piece; the fewer are left the
- * more that is. roundings: of such carves so far; what is left is above 0 in the end. */
+/* A carve that does not divide a piece makes parts that differ by one index; the fewer are left the more that is. What
+ * is shared by count is shared within each piece, however many of them a rank has. roundings: of such carves so far;
+ * what is left is above 0 in the end. */
 bool dti_search_alike(const dti_search *s, const dti_holding *holding)
 {
     int64_t left = 0, roundings = 0, least = INT64_MAX;
@@ -26,8 +16,7 @@ bool dti_search_alike(const dti_search *s, const dti_holding *holding)
         if (carve->block != block) left = s->frame.blocks[block = carve->block], counted = false;
         bool divides = left % carve->pieces == 0;
         if (carve->size && (counted || !divides || carve->size % carve->pieces)) return false;
-        left = divides ? left / carve->pieces * pieces_taken(holding, carve)
-                       : left * pieces_taken(holding, carve) / carve->pieces;
+        left = left * (carve->count ? 1 : carve->hi - carve->lo) / carve->pieces;
         counted |= carve->size == 0;
         roundings += !divides;
         if (!divides && left < least) least = left;

@@ -227,7 +227,7 @@ static void prefer_known(dti_search *s)
     dti_route direct;
     if (!may_be_small(s) && s->direct > s->received + s->received / 10) return;
     dti_search_direct_sum(s, &direct);
-    if (known_ns(s, &direct, s->direct) < known_ns(s, &s->best, s->received)) set_best(s, &direct);
+    if (known_ns(s, &direct, s->direct) < known_ns(s, &s->best, s->staged)) set_best(s, &direct);
 }
 
 /* The least time among routes within a tenth of the fewest bytes; among all where parts are small. */

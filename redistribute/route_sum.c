@@ -226,16 +226,31 @@ static void offer_direct_sum(dti_search *s)
 /* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? */
 static bool hardly_differs(const sharing *w, int64_t c) { return c * (w->p + w->h - 1) >= DTI_SLACK; }
 
+/* N / R. */
+static int64_t share_bytes(const dti_search *s)
+{
+    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~s->kept);
+    return s->frame.elements / ranks * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+}
+
 /* Each rank alone would sum all h N / R that it is to hold: where cuts cross, some has contributed nothing of it, else
  * one in c and all values of the cuts that end. */
 static void know(dti_search *s, const sharing *w, int64_t c, bool crosses, bool even)
 {
-    int64_t ranks = dti_frame_size(&s->frame, dti_frame_all(&s->frame) & ~s->kept);
-    int64_t part = s->frame.elements / ranks * (int64_t)dt_dtype_bytes(s->plan->source->layout->dtype);
+    int64_t part = share_bytes(s);
     int64_t own = crosses ? 0 : w->h * part / (c * dti_frame_size(&s->frame, s->from_atoms & ~s->to_atoms));
     s->known = true;
-    s->received = part * (w->p + w->h - 1) - (even ? part / c : 0);
+    s->staged = s->received = part * (w->p + w->h - 1) - (even ? part / c : 0);
     s->direct = part * w->h * w->p - own;
+}
+
+/* Of balanced sums who sums more copies less. */
+static void know_stages(dti_search *s, const sharing *w, int64_t c)
+{
+    int64_t part = share_bytes(s), at_target = part * w->part / w->pieces, at_source = part - at_target;
+    int64_t with = part * w->h / w->c, sums = at_source * (w->p - 1);
+    sums += (with * (w->p - 1) > at_target * w->p ? with * (w->p - 1) : at_target * w->p) - sums / c;
+    s->staged = sums + part * w->h - (with < at_target ? with : at_target);
 }
 
 /* Is a holding one of as much by each rank? */
@@ -261,6 +276,7 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
     know(s, &w, c, crosses, evenly == EVEN || !crosses);
+    if (!at) know_stages(s, &w, c);
     return true;
 }
 

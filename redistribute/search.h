@@ -25,7 +25,8 @@ struct dti_search {
     dti_moves best_moves, best_stages[DTI_MAX_STEPS];
     bool found, counted;           /* counted: these are of best                                                   */
     bool known;                    /* best is, and that every step moves something, without a count                */
-    int64_t received, direct;      /* then: bytes of the busiest rank; those if each sums for itself               */
+    int64_t received, staged, direct; /* then: bytes of the busiest rank, of each stage's together, and of the busiest
+                                         if each sums for itself                                                   */
     bool full;                     /* some holding is not what was asked for                                       */
     size_t used;                   /* bytes of holdings                                                            */
     _Alignas(max_align_t) char holdings[(DTI_MAX_HOLDINGS + 1) * sizeof(dti_room)];
