@@ -263,6 +263,7 @@ static bool is_even(const dti_search *s, const dti_holding *holding)
 static bool offer_known(dti_search *s, uint32_t conflicts)
 {
     dti_route balanced;
+    balanced.step_count = 0;           /* not made where cuts do not cross                                             */
     sharing w = find_sharing(s);
     if (!can_balance(s, &w, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
     int64_t c = dti_frame_size(&s->frame, conflicts);
@@ -272,7 +273,7 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     const dti_holding *at = evenly == UNEVEN ? sum_at_target(s) : NULL;
     if (at && !is_even(s, at)) at = sum_at_source(s, s->from, 0, dti_frame_all(&s->frame));
     if (at && !is_even(s, at)) at = NULL;
-    if (evenly == ROUGH || (!at && w.over)) return false;
+    if (evenly == ROUGH || (!at && (w.over || !balanced.step_count))) return false;
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
     know(s, &w, c, crosses, evenly == EVEN || !crosses);
