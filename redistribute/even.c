@@ -36,6 +36,7 @@ bool dti_search_alike(const dti_search *s, const dti_holding *holding)
         if (!divides && left < least) least = left;
         if (left == 0) return false;
     }
+    if (s->frame.elements == 0) return false;
     return roundings == 0 || (s->plan->goal == DT_PLAN_TIME && least >= roundings * DTI_ROUGH);
 }
 
