@@ -8,7 +8,10 @@
 static const char *operand_name(const dti_explanation *e, int i) { return dti_rule_name(&e->asking.rule, i); }
 
 /* "R" where there is nothing to say. */
-static const char *placements_of(const dt_spec *spec) { return *dt_spec_placements(spec) ? dt_spec_placements(spec) : "R"; }
+static const char *placements_of(const dt_spec *spec)
+{
+    return *dt_spec_placements(spec) ? dt_spec_placements(spec) : "R";
+}
 
 /* ---- sections: cells ended by tabs and new lines ----------------------------------------------------------------- */
 
@@ -54,7 +57,8 @@ static void put_operand(dti_pen *cells, const dti_explanation *e, int i)
         dti_put(cells, "absent\n");
         return;
     }
-    dti_put(cells, "%s\t%s\t%lld\t", dt_spec_text(e->given[i]), dt_spec_text(e->way.answer->used[i]), (long long)e->way.moved[i]);
+    dti_put(cells, "%s\t%s\t%lld\t", dt_spec_text(e->given[i]), dt_spec_text(e->way.answer->used[i]),
+            (long long)e->way.moved[i]);
     put_moves(cells, e->way.plans[i]);
     dti_put(cells, "\n");
 }

@@ -156,7 +156,8 @@ dt_status dt_copy_into(dt_tensor *x, dt_tensor *values)
     const dt_tensor *one = x ? x : values;
     if (!dti_tensor_ok(one)) return one ? one->ctx->status : DT_ERR_ARG;
     if (!x || !values)
-        return dti_fail(one->ctx, DT_ERR_ARG, "copy_into: expected x and values, got %s alone", dt_spec_text(one->spec));
+        return dti_fail(one->ctx, DT_ERR_ARG, "copy_into: expected x and values, got %s alone",
+                        dt_spec_text(one->spec));
     if (x == values) return DT_OK;
     if (!check_copy(x, values) || !dti_write_may(x, "copy_into", "x", (dt_tensor *[]){ x, values }, 2))
         return x->ctx->status;

@@ -405,7 +405,8 @@ static bool check_written(const dti_assigning *s)
         for (int d = 0; same && d < shape.n; d++) same = spec->shape.dim[d] == shape.dim[d];
         if (same) continue;
         dti_fail(s->ctx, DT_ERR_SHAPE, "%s: writes %s %s, and the result has another shape; expected operands that "
-                 "broadcast to it", dti_rule_op(s->rule), dti_rule_name(s->rule, i), spec ? dt_spec_text(spec) : "(absent)");
+                 "broadcast to it", dti_rule_op(s->rule), dti_rule_name(s->rule, i),
+                 spec ? dt_spec_text(spec) : "(absent)");
         return false;
     }
     return true;

@@ -36,7 +36,8 @@ static dti_effect effect(const dti_assigning *s, int i, int m, dti_place used)
     bool lacks = moves && (given.what == DTI_PLACE_S || used.what == DTI_PLACE_R);
     int64_t holders = given.what == DTI_PLACE_S ? pieces(s, m, given) : 1;
     return (dti_effect){ (int32_t)parts, (int32_t)(lacks ? size : 1), (int32_t)(sums ? size : holders),
-                         (int32_t)(sums ? size : 1), (int32_t)(moves ? size - 1 : 0), moves ? s->link[m] : s->levels - 1 };
+                         (int32_t)(sums ? size : 1), (int32_t)(moves ? size - 1 : 0),
+                         moves ? s->link[m] : s->levels - 1 };
 }
 
 static void tally_dim(const dti_assigning *s, int m, const dti_tally *before, dti_tally *t)

@@ -229,8 +229,8 @@ static bool match_operand(dt_context *ctx, const dt_op *op, const dti_rule *rule
     }
     if (alike && *common < 0) *common = i;
     if (!alike || in[*common]->form.dtype == in[i]->form.dtype) return true;
-    dti_fail(ctx, DT_ERR_DTYPE, "%s: expected one dtype, got %s for %s and %s for %s", op->head, dt_spec_text(in[*common]),
-             dti_rule_name(rule, *common), dt_spec_text(in[i]), dti_rule_name(rule, i));
+    dti_fail(ctx, DT_ERR_DTYPE, "%s: expected one dtype, got %s for %s and %s for %s", op->head,
+             dt_spec_text(in[*common]), dti_rule_name(rule, *common), dt_spec_text(in[i]), dti_rule_name(rule, i));
     return false;
 }
 

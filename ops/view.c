@@ -15,6 +15,7 @@
 #include "ops/cpu/kernels.h"
 #include "ops/gradients.h"
 #include "ops/tables.h"
+#include "placements/cut.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -67,16 +68,6 @@ static void put_y(matching *m, int dim, int letter, bool in_front)
     m->letter[letter].in_y = true;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static int next_dim(const dt_shape *shape, int d)
 {
     do d++;
@@ -109,7 +100,7 @@ static void match_large(matching *m)
     int i = next_dim(m->from, -1), j = next_dim(m->to, -1);
     int64_t a = i < m->from->n ? m->from->dim[i] : 1, b = j < m->to->n ? m->to->dim[j] : 1;
     while (i < m->from->n && j < m->to->n) {
-        int64_t both = common_divisor(a, b);
+        int64_t both = dti_common_divisor(a, b);
         if (both > 1) {
             int letter = new_letter(m, both, false);
             put_x(m, i, letter);

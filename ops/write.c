@@ -46,8 +46,8 @@ static bool check_gradients(const dt_tensor *x, const char *op, const char *name
                         "expected a DT_SCOPE_NO_GRAD scope", op, name, dt_spec_text(x->spec)), false;
     if (node && node->in_count)
         return dti_fail(x->ctx, DT_ERR_STATE, "%s: writes %s %s, which was made of leaves; expected a leaf, or a "
-                        "tensor without a gradient, as dt_copy in a DT_SCOPE_NO_GRAD scope", op, name, dt_spec_text(x->spec)),
-               false;
+                        "tensor without a gradient, as dt_copy in a DT_SCOPE_NO_GRAD scope", op, name,
+                        dt_spec_text(x->spec)), false;
     return true;
 }
 

@@ -16,6 +16,17 @@ static inline int64_t dti_cut(int64_t n, int64_t k, int64_t i)
     return i * (n / k) + (rest ? (i * rest + k - 1) / k : 0);
 }
 
+/* The largest number that divides both; they are not both 0. */
+static inline int64_t dti_common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* The piece that holds element j of n > 0: floor(j k / n). */
 static inline int64_t dti_cut_piece(int64_t n, int64_t k, int64_t j)
 {

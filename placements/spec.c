@@ -347,8 +347,8 @@ static bool boxes_fit(const dt_spec *spec, const dt_box *boxes, int max, int64_t
     if (max < 0 || (max > 0 && !boxes))
         return dti_fail(ctx, DT_ERR_ARG, "dt_spec_boxes: room for %d boxes%s", max, boxes ? "" : " at NULL"), false;
     if (count <= INT32_MAX) return true;
-    dti_fail(ctx, DT_ERR_SHAPE, "dt_spec_boxes: %s has %lld boxes on one rank, more than an int counts", dt_spec_text(spec),
-             (long long)count);
+    dti_fail(ctx, DT_ERR_SHAPE, "dt_spec_boxes: %s has %lld boxes on one rank, more than an int counts",
+             dt_spec_text(spec), (long long)count);
     return false;
 }
 
@@ -371,7 +371,8 @@ int dt_spec_boxes(const dt_spec *spec, int rank, dt_box *boxes, int max)
         for (int d = n - 1; d >= 0 && ++index[d] == sets[d].n; d--) index[d] = 0;
     }
     for (int d = 0; d < n; d++) dti_set_fini(&sets[d]);
-    if (lost) dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "dt_spec_boxes: no memory for the boxes of %s", dt_spec_text(spec));
+    if (lost)
+        dti_fail(spec->mesh->ctx, DT_ERR_MEMORY, "dt_spec_boxes: no memory for the boxes of %s", dt_spec_text(spec));
     return lost ? 0 : (int)count;
 }
 

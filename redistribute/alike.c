@@ -8,6 +8,8 @@
  * rest. So what a plan moves among thousands of ranks is mostly what one of them moves. */
 #include "redistribute/plan.h"
 
+#include "placements/cut.h"
+
 typedef struct chain { const dti_holding *holding; int first, count; } chain; /* the carves of one block              */
 
 static chain chain_of(const dti_holding *holding, int block)
@@ -206,8 +208,6 @@ static void find_factor(places *p, const chain *from, const chain *to, int64_t n
     p->repeats = n / (p->size * p->inner);
 }
 
-static int common_divisor(int a, int b) { return b ? common_divisor(b, a % b) : a; }
-
 /* The places of a chain's cuts. Equal shares of what cuts leave are cuts. false: it is none whose digits can be
  * turned. */
 static bool add_chain(places *p, const chain *c)
@@ -227,7 +227,7 @@ static bool add_chain(places *p, const chain *c)
         if (carve->pieces > pieces) pieces = carve->pieces;
         add_digits(p, c->holding, carve, 1);
     }
-    if (counted) p->counted_in = common_divisor(pieces, p->counted_in);
+    if (counted) p->counted_in = (int)dti_common_divisor(pieces, p->counted_in);
     return true;
 }
 

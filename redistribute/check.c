@@ -293,7 +293,8 @@ dt_status dt_plan_check(const dt_plan *plan)
     free(t.first);
     free(t.now);
     free(t.next);
-    if (!done) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to try %s -> %s", dt_spec_text(plan->source), dt_spec_text(plan->target));
-    if (!t.broken) return DT_OK;
-    return dti_fail(ctx, DT_ERR_STATE, "the plan %s -> %s %s", dt_spec_text(plan->source), dt_spec_text(plan->target), t.broken);
+    if (done && !t.broken) return DT_OK;
+    const char *source = dt_spec_text(plan->source), *target = dt_spec_text(plan->target);
+    if (!done) return dti_fail(ctx, DT_ERR_MEMORY, "no memory to try %s -> %s", source, target);
+    return dti_fail(ctx, DT_ERR_STATE, "the plan %s -> %s %s", source, target, t.broken);
 }

@@ -4,39 +4,40 @@
  * after do not meet in one digit of an index, every rank receives the same, and nothing need be counted. */
 #include "redistribute/search.h"
 
-/* Into how many pieces a carve cuts each that there is: those that were cut from the same factor are cut on. 0: they are
- * cut across. */
+/* Into how many pieces a carve cuts each that there is: those that were cut from the same factor are cut on. 0: across
+ * their borders. */
 static int64_t cuts_into(const dti_holding *holding, int at)
 {
     const dti_carve *carve = &holding->carves[at];
     int64_t before = 1, pieces = carve->pieces;
     for (int i = at - 1; i >= 0 && holding->carves[i].block == carve->block && carve->size; i--) {
         const dti_carve *other = &holding->carves[i];
-        if (other->size == carve->size && other->inner == carve->inner && other->pieces > before) before = other->pieces;
+        bool same = other->size == carve->size && other->inner == carve->inner;
+        if (same && other->pieces > before) before = other->pieces;
     }
     return before % pieces == 0 ? 1 : pieces % before ? 0 : pieces / before;
 }
 
 /* A carve that does not divide a piece makes parts that differ by one index; the fewer are left the more that is. What
- * is shared by count is shared within each piece, however many of them a rank has. roundings: of such carves so far;
- * what is left is above 0 in the end. */
+ * is shared by count is shared within each piece, however many of them a rank has. left: indices of a piece. */
 bool dti_search_alike(const dti_search *s, const dti_holding *holding)
 {
     int64_t left = 0, roundings = 0, least = INT64_MAX;
     bool counted = false;
+    if (s->frame.elements == 0) return false;
     for (int i = 0, block = -1; i < holding->carve_count; i++) {
         const dti_carve *carve = &holding->carves[i];
         if (carve->block != block) left = s->frame.blocks[block = carve->block], counted = false;
         int64_t pieces = cuts_into(holding, i);
         bool divides = pieces && left % pieces == 0;
         if (carve->size && (counted || !divides || carve->size % carve->pieces)) return false;
-        left = left * (carve->count ? 1 : carve->hi - carve->lo) / pieces;
+        int64_t taken = carve->count ? 1 : carve->hi - carve->lo;
+        left = left / pieces * taken + left % pieces * taken / pieces;
         counted |= carve->size == 0;
         roundings += !divides;
         if (!divides && left < least) least = left;
         if (left == 0) return false;
     }
-    if (s->frame.elements == 0) return false;
     return roundings == 0 || (s->plan->goal == DT_PLAN_TIME && least >= roundings * DTI_ROUGH);
 }
 

@@ -171,7 +171,7 @@ static int extent(const dti_layout *layout)
     return sum;
 }
 
-/* Topology levels whose border lies inside an axis chop it too, where they divide it. divides: the borders so far do. */
+/* Levels whose border lies inside an axis chop it too, where they divide it; divides: the borders so far do. */
 static bool add_levels(axis_borders *b, bool divides, const dti_topology *topology, const dti_layout *source,
                        const dti_layout *target)
 {

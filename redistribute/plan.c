@@ -57,7 +57,7 @@ static bool check_arguments(dt_context *ctx, const dt_spec *source, const dt_spe
                         dt_spec_text(target)), false;
     if (!dti_plan_countable(ctx, source) || !dti_plan_countable(ctx, target))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_plan_create: %s is too large for the bytes of %d ranks to be counted",
-                        dti_plan_countable(ctx, source) ? dt_spec_text(target) : dt_spec_text(source), ctx->rank_count), false;
+                        dt_spec_text(dti_plan_countable(ctx, source) ? target : source), ctx->rank_count), false;
     return true;
 }
 

@@ -282,8 +282,8 @@ static bool keep_best(dti_search *s)
     dt_plan *plan = s->plan;
     int n = s->best.step_count;
     if (s->full)
-        return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold", dt_spec_text(plan->source),
-                        dt_spec_text(plan->target)), false;
+        return dti_fail(s->ctx, DT_ERR_PLACEMENT, "%s to %s: more cuts than a plan can hold",
+                        dt_spec_text(plan->source), dt_spec_text(plan->target)), false;
     dti_step *steps = dti_context_take(s->ctx, ((size_t)n + 1) * sizeof *steps);
     bool kept = steps != NULL;
     for (int i = 0; i < n && kept; i++) {

@@ -6,6 +6,7 @@
 #include "redistribute/search.h"
 
 #include "core/number.h"
+#include "placements/cut.h"
 
 enum { MAX_CONFLICTS = 3, MAX_PIECES = 64 };
 
@@ -67,17 +68,15 @@ static void offer_copies(dti_search *s, dti_route *route, const dti_holding *at,
 {
     dti_step copies;
     dti_search_step(s, &s->frame, at, s->to, true, 0, &copies);
-    if (dti_step_moves(&s->frame, &copies)) {
-        dti_search_pull(s, route, &s->frame, at, s->to, by_link);
-    } else {
-        route->steps[route->step_count - 1].to = s->to;
-    }
+    if (dti_step_moves(&s->frame, &copies)) dti_search_pull(s, route, &s->frame, at, s->to, by_link);
+    else route->steps[route->step_count - 1].to = s->to;
     dti_search_offer(s, route);
 }
 
 static void offer_sums(dti_search *s, bool by_link)
 {
-    dti_route route = { .step_count = 0 };
+    dti_route route;
+    route.step_count = 0;
     const dti_holding *at = append_sums(s, &route, by_link);
     offer_copies(s, &route, at, by_link);
 }
@@ -144,7 +143,7 @@ static evenness add_region(dti_search *s, const dti_region *r, bool at_target, d
 
 /* Contributors, target holders, holders of both where an element has any; the part of a region without these that
  * target holders sum, as a fraction of small numbers. over: it should be more than all of it. */
-typedef struct sharing { int p, h, c, part, pieces; bool over; } sharing;
+typedef struct sharing { int64_t p, h, c, part, pieces; bool over; } sharing;
 
 static sharing find_sharing(const dti_search *s)
 {
@@ -155,8 +154,9 @@ static sharing find_sharing(const dti_search *s)
     w.pieces = w.c * (w.p - 1);
     w.over = w.h * (w.p - 2) > w.pieces;
     w.part = w.over ? w.pieces : w.h * (w.p - 2);
-    for (int d = w.pieces; d > 1; d--)
-        if (w.part % d == 0 && w.pieces % d == 0) w.part /= d, w.pieces /= d;
+    int64_t common = dti_common_divisor(w.part, w.pieces);
+    w.part /= common;
+    w.pieces /= common;
     return w;
 }
 
@@ -165,20 +165,20 @@ static bool can_balance(const dti_search *s, const sharing *w, uint32_t conflict
     return dti_bits(conflicts) <= MAX_CONFLICTS && w->pieces <= MAX_PIECES && !dti_holding_shares(s->to);
 }
 
-static evenness both(evenness a, evenness b) { return a > b ? a : b; }
+static evenness worse(evenness a, evenness b) { return a > b ? a : b; }
 
 /* All regions' sums, then all their copies. */
 static evenness balance(dti_search *s, const sharing *w, uint32_t conflicts, dti_route *sums)
 {
     dti_route copies;
-    int n = dti_bits(conflicts), part = w->part, pieces = w->pieces;
+    int n = dti_bits(conflicts), part = (int)w->part, pieces = (int)w->pieces;
     evenness all = w->over ? UNEVEN : EVEN;
     sums->step_count = copies.step_count = 0;
-    all = both(all, add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, sums, &copies));
+    all = worse(all, add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, sums, &copies));
     for (int i = 0; i < n; i++) {
         dti_region at_target = { conflicts, i, 0, part, pieces }, at_source = { conflicts, i, part, pieces, pieces };
-        if (part > 0) all = both(all, add_region(s, &at_target, true, sums, &copies));
-        if (part < pieces) all = both(all, add_region(s, &at_source, false, sums, &copies));
+        if (part > 0) all = worse(all, add_region(s, &at_target, true, sums, &copies));
+        if (part < pieces) all = worse(all, add_region(s, &at_source, false, sums, &copies));
     }
     for (int i = 0; i < copies.step_count; i++) sums->steps[sums->step_count++] = copies.steps[i];
     return all;
@@ -221,7 +221,8 @@ static void offer_direct_sum(dti_search *s)
  * to hold, and sums an R-th of all, receives N / R (p + h - 1). The mean is less by the elements that have a holder of
  * both: one in c, all values of the conflicts together. If cuts do not cross, sums at the target are even. If they do,
  * some rank has nothing of what it is to hold, and only balanced sums may spare it; where they do not, none here does,
- * and none is dearer whose sums are even. Without conflicts c is 1.                                                 */
+ * and none is dearer whose sums are even. Without conflicts c is 1. That all this holds was tried, too: every route is
+ * counted by tests/unit/test_plan_pairs.c.                                                                          */
 
 /* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? */
 static bool hardly_differs(const sharing *w, int64_t c) { return c * (w->p + w->h - 1) >= DTI_SLACK; }
@@ -244,13 +245,15 @@ static void know(dti_search *s, const sharing *w, int64_t c, bool crosses, bool 
     s->direct = part * w->h * w->p - own;
 }
 
-/* Of balanced sums who sums more copies less. */
-static void know_stages(dti_search *s, const sharing *w, int64_t c)
+/* Of balanced sums who sums more copies less: that one has a share in sums of what has holders of both, this one in sums
+ * at the target; both sum at the source. */
+static void know_stages(dti_search *s, const sharing *w, int64_t c, bool even)
 {
-    int64_t part = share_bytes(s), at_target = part * w->part / w->pieces, at_source = part - at_target;
-    int64_t with = part * w->h / w->c, sums = at_source * (w->p - 1);
-    sums += (with * (w->p - 1) > at_target * w->p ? with * (w->p - 1) : at_target * w->p) - sums / c;
-    s->staged = sums + part * w->h - (with < at_target ? with : at_target);
+    int64_t part = share_bytes(s), at_target = part * w->part / w->pieces, at_both = part * w->h / w->c;
+    int64_t at_source = (part - at_target) * (w->p - 1), more = at_both * (w->p - 1);
+    if (more < at_target * w->p) more = at_target * w->p;
+    s->staged = at_source - (even ? at_source / c : 0) + more;
+    s->staged += part * w->h - (at_both < at_target ? at_both : at_target);
 }
 
 /* Is a holding one of as much by each rank? */
@@ -263,7 +266,7 @@ static bool is_even(const dti_search *s, const dti_holding *holding)
 static bool offer_known(dti_search *s, uint32_t conflicts)
 {
     dti_route balanced;
-    balanced.step_count = 0;           /* not made where cuts do not cross                                             */
+    balanced.step_count = 0;           /* not made where cuts do not cross                                         */
     sharing w = find_sharing(s);
     if (!can_balance(s, &w, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
     int64_t c = dti_frame_size(&s->frame, conflicts);
@@ -276,8 +279,9 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     if (evenly == ROUGH || (!at && (w.over || !balanced.step_count))) return false;
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
-    know(s, &w, c, crosses, evenly == EVEN || !crosses);
-    if (!at) know_stages(s, &w, c);
+    bool even = evenly == EVEN || !crosses;
+    know(s, &w, c, crosses, even);
+    if (!at) know_stages(s, &w, c, even);
     return true;
 }
 
@@ -290,8 +294,7 @@ static void know_sums(dti_search *s)
 }
 
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the
- * first that shares them evenly will do. Where all parts are even sums at the source spare no rank what balanced sums
- * do not: that was tried, not proved (tests/unit/test_plan_pairs.c). */
+ * first that shares them evenly will do. */
 void dti_search_sums(dti_search *s)
 {
     bool levels = s->frame.aligned && s->plan->topology->level_count > 1 && !sums_overflow(s);

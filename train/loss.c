@@ -12,7 +12,8 @@ dt_tensor *dt_token_count(dt_tensor *targets)
     if (!dti_tensor_ok(targets)) return NULL;
     dt_context *ctx = targets->ctx;
     if (dt_spec_dtype(targets->spec) <= DT_F16)
-        return dti_fail(ctx, DT_ERR_DTYPE, "dt_token_count: expected integers, got %s", dt_spec_text(targets->spec)), NULL;
+        return dti_fail(ctx, DT_ERR_DTYPE, "dt_token_count: expected integers, got %s",
+                        dt_spec_text(targets->spec)), NULL;
     int scope = dt_scope_push(ctx, DT_SCOPE_NO_GRAD);
     dt_tensor *valid = dt_cast(dt_ge(targets, dt_fill(targets, 0)), DT_F32);
     return dt_scope_pop(ctx, scope, dt_redistribute(dt_sum(valid, DT_ALL, false), ""));

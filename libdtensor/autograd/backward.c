@@ -128,8 +128,9 @@ static bool check_hooked(const dt_tensor *grad, const dt_tensor *other)
     if (dt_spec_dtype(other->spec) == dt_spec_dtype(grad->spec) && other->spec->mesh == grad->spec->mesh
         && same_shape(other->spec, grad->spec))
         return true;
-    dti_fail(grad->ctx, DT_ERR_SHAPE, "dt_grad_hook: expected a gradient like %s on %s, got %s on %s", dt_spec_text(grad->spec),
-             dt_mesh_text(grad->spec->mesh), dt_spec_text(other->spec), dt_mesh_text(other->spec->mesh));
+    dti_fail(grad->ctx, DT_ERR_SHAPE, "dt_grad_hook: expected a gradient like %s on %s, got %s on %s",
+             dt_spec_text(grad->spec), dt_mesh_text(grad->spec->mesh), dt_spec_text(other->spec),
+             dt_mesh_text(other->spec->mesh));
     return false;
 }
 
@@ -207,10 +208,11 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
 {
     dt_context *ctx = y->ctx;
     if (!y->body || !y->body->node)
-        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad", dt_spec_text(y->spec)),
-               false;
+        return dti_fail(ctx, DT_ERR_STATE, "dt_backward: %s depends on no leaf; see dt_require_grad",
+                        dt_spec_text(y->spec)), false;
     if (!seed && dti_shape_count(&y->spec->shape) != 1)
-        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s", dt_spec_text(y->spec)), false;
+        return dti_fail(ctx, DT_ERR_SHAPE, "dt_backward: expected one element or a seed, got %s",
+                        dt_spec_text(y->spec)), false;
     if (seed && seed->ctx != ctx)
         return dti_fail(ctx, DT_ERR_ARG, "dt_backward: a seed of another context"), false;
     if (seed && !dti_tensor_ok(seed)) return false;
@@ -219,7 +221,8 @@ static bool check_seed(const dt_tensor *y, const dt_tensor *seed)
                         dt_mesh_text(y->spec->mesh), dt_mesh_text(seed->spec->mesh)), false;
     if (seed && (!same_shape(seed->spec, y->spec) || dt_spec_dtype(seed->spec) != dt_spec_dtype(y->spec)))
         return dti_fail(ctx, same_shape(seed->spec, y->spec) ? DT_ERR_DTYPE : DT_ERR_SHAPE,
-                        "dt_backward: expected a seed like %s, got %s", dt_spec_text(y->spec), dt_spec_text(seed->spec)), false;
+                        "dt_backward: expected a seed like %s, got %s", dt_spec_text(y->spec),
+                        dt_spec_text(seed->spec)), false;
     return true;
 }
 

@@ -130,7 +130,8 @@ bool dti_use_add(dti_use *use, dt_tensor *x, const dt_spec *used, const dt_spec 
 {
     if (used->mesh != x->spec->mesh)
         return dti_fail(use->ctx, DT_ERR_PLACEMENT, "expected %s to be used on its own mesh %s, got %s on %s",
-                        dt_spec_text(x->spec), dt_mesh_text(x->spec->mesh), dt_spec_text(used), dt_mesh_text(used->mesh)), false;
+                        dt_spec_text(x->spec), dt_mesh_text(x->spec->mesh), dt_spec_text(used),
+                        dt_mesh_text(used->mesh)), false;
     if (used == x->spec && !grad) return true;
     dt_tensor *kept = make_room(use) ? dti_tape_save(x) : NULL;
     if (!kept) return false;

@@ -101,7 +101,8 @@ static bool host_fits(const dt_spec *spec, const void *values, size_t n_bytes)
     if ((int64_t)n_bytes != whole_bytes(spec))
         return dti_fail(ctx, DT_ERR_SHAPE, "dt_from_host: %zu bytes for %s, expected %lld", n_bytes, dt_spec_text(spec),
                         (long long)whole_bytes(spec)), false;
-    if (!values && n_bytes) return dti_fail(ctx, DT_ERR_ARG, "dt_from_host: no values for %s", dt_spec_text(spec)), false;
+    if (!values && n_bytes)
+        return dti_fail(ctx, DT_ERR_ARG, "dt_from_host: no values for %s", dt_spec_text(spec)), false;
     return true;
 }
 

@@ -137,8 +137,8 @@ bool dt_tensor_close(dt_tensor *x, dt_tensor *y, double rtol, double atol)
 {
     if (!dti_tensor_ok(x)) return false;
     if (!y || y->ctx != x->ctx || !dti_shape_same(&x->spec->shape, &y->spec->shape)) {
-        dti_fail(x->ctx, y && y->ctx == x->ctx ? DT_ERR_SHAPE : DT_ERR_ARG, "dt_tensor_close: %s and %s", dt_spec_text(x->spec),
-                 y ? dt_spec_text(y->spec) : "nothing");
+        dti_fail(x->ctx, y && y->ctx == x->ctx ? DT_ERR_SHAPE : DT_ERR_ARG, "dt_tensor_close: %s and %s",
+                 dt_spec_text(x->spec), y ? dt_spec_text(y->spec) : "nothing");
         return false;
     }
     if (!dti_tensor_ok(y)) return false;

@@ -36,8 +36,8 @@ static const dt_spec *read_grad(const dt_spec *spec, const char *grad, const cha
          && memcmp(spec->form.split_first, stated->form.split_first, sizeof spec->form.split_first) == 0;
     if (fits) return stated;
     dti_fail(ctx, DT_ERR_PLACEMENT,
-             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function, dt_spec_text(spec),
-             *dt_spec_placements(stated) ? dt_spec_placements(stated) : "R everywhere");
+             "%s: the gradient of %s cannot be %s; S stays S, R becomes R or P(sum), P becomes R", function,
+             dt_spec_text(spec), *dt_spec_placements(stated) ? dt_spec_placements(stated) : "R everywhere");
     return NULL;
 }
 

@@ -110,7 +110,8 @@ dt_tensor *dti_tensor_share(dt_tensor *x)
 bool dti_tensor_ok(const dt_tensor *x)
 {
     if (!x || dti_failed(x->ctx)) return false;
-    if (x->unmade) dti_fail(x->ctx, DT_ERR_STATE, "%s has no values yet; see dt_module_materialize", dt_spec_text(x->spec));
+    if (x->unmade)
+        dti_fail(x->ctx, DT_ERR_STATE, "%s has no values yet; see dt_module_materialize", dt_spec_text(x->spec));
     return !x->unmade;
 }
 
