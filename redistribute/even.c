@@ -61,25 +61,34 @@ static int spans_of(const dti_search *s, const dti_holding *holding, uint32_t wi
     return n;
 }
 
-static bool cross(const span *a, const span *b)
+static bool divide(int64_t a, int64_t b) { return a && b && (a % b == 0 || b % a == 0); }
+
+/* Are the digits of one places in the other's pieces, or the reverse? Halves are none in thirds. */
+static bool nest(const span *a, const span *b)
 {
-    return a->block == b->block && a->lo < b->hi && b->lo < a->hi;
+    return divide(a->lo, b->lo) && divide(a->lo, b->hi) && divide(a->hi, b->lo) && divide(a->hi, b->hi);
 }
 
-static bool same(const span *a, const span *b)
+static dti_crossing crossing(const span *a, const span *b)
 {
-    return a->stride == b->stride && a->lo == b->lo && a->hi == b->hi;
+    if (a->block != b->block) return DTI_APART;
+    if (!nest(a, b)) return DTI_ASKEW;
+    if (a->stride == b->stride && a->lo == b->lo && a->hi == b->hi) return DTI_APART;
+    return a->lo < b->hi && b->lo < a->hi ? DTI_CROSSING : DTI_APART;
 }
 
-bool dti_search_crosses(const dti_search *s)
+dti_crossing dti_search_crosses(const dti_search *s, uint32_t atoms)
 {
     span from[DTI_MAX_DIGITS], to[DTI_MAX_DIGITS];
     uint32_t common = dti_step_common(&s->frame, s->from, s->to);
-    int m = spans_of(s, s->from, common, from), n = spans_of(s, s->to, common, to);
+    int m = spans_of(s, s->from, common | ~atoms, from), n = spans_of(s, s->to, common, to);
+    dti_crossing worst = DTI_APART;
     for (int i = 0; i < m; i++)
-        for (int k = 0; k < n; k++)
-            if (cross(&from[i], &to[k]) && !same(&from[i], &to[k])) return true;
-    return false;
+        for (int k = 0; k < n; k++) {
+            dti_crossing pair = crossing(&from[i], &to[k]);
+            if (pair > worst) worst = pair;
+        }
+    return worst;
 }
 
 bool dti_search_crosses_within(const dti_search *s, const dti_holding *holding)
@@ -88,6 +97,6 @@ bool dti_search_crosses_within(const dti_search *s, const dti_holding *holding)
     int n = spans_of(s, holding, 0, spans);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < i; k++)
-            if (cross(&spans[i], &spans[k]) && !same(&spans[i], &spans[k])) return true;
+            if (crossing(&spans[i], &spans[k]) != DTI_APART) return true;
     return false;
 }

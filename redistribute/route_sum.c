@@ -167,12 +167,14 @@ static bool can_balance(const dti_search *s, const sharing *w, uint32_t conflict
 
 static evenness worse(evenness a, evenness b) { return a > b ? a : b; }
 
-/* All regions' sums, then all their copies. */
+/* All regions' sums, then all their copies. Where a cut that ends crosses one of the target, not all ranks that are to
+ * hold what has holders of both are some of these. */
 static evenness balance(dti_search *s, const sharing *w, uint32_t conflicts, dti_route *sums)
 {
     dti_route copies;
     int n = dti_bits(conflicts), part = (int)w->part, pieces = (int)w->pieces;
-    evenness all = w->over ? UNEVEN : EVEN;
+    bool apart = dti_search_crosses(s, s->from_atoms & ~s->to_atoms) == DTI_APART;
+    evenness all = w->over || !apart ? UNEVEN : EVEN;
     sums->step_count = copies.step_count = 0;
     all = worse(all, add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, sums, &copies));
     for (int i = 0; i < n; i++) {
@@ -245,8 +247,8 @@ static void know(dti_search *s, const sharing *w, int64_t c, bool crosses, bool 
     s->direct = part * w->h * w->p - own;
 }
 
-/* Of balanced sums who sums more copies less: that one has a share in sums of what has holders of both, this one in sums
- * at the target; both sum at the source. */
+/* Of balanced sums who sums more copies less: the one sums what has holders of both, the other at the target; both sum
+ * at the source. */
 static void know_stages(dti_search *s, const sharing *w, int64_t c, bool even)
 {
     int64_t part = share_bytes(s), at_target = part * w->part / w->pieces, at_both = part * w->h / w->c;
@@ -270,8 +272,9 @@ static bool offer_known(dti_search *s, uint32_t conflicts)
     sharing w = find_sharing(s);
     if (!can_balance(s, &w, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
     int64_t c = dti_frame_size(&s->frame, conflicts);
-    bool crosses = dti_search_crosses(s);
-    if (crosses && hardly_differs(&w, c)) return false;
+    dti_crossing crossing = dti_search_crosses(s, s->from_atoms);
+    bool crosses = crossing != DTI_APART;
+    if (crossing == DTI_ASKEW || (crosses && hardly_differs(&w, c))) return false;
     evenness evenly = crosses ? balance(s, &w, conflicts, &balanced) : UNEVEN;
     const dti_holding *at = evenly == UNEVEN ? sum_at_target(s) : NULL;
     if (at && !is_even(s, at)) at = sum_at_source(s, s->from, 0, dti_frame_all(&s->frame));
@@ -290,7 +293,7 @@ static void know_sums(dti_search *s)
 {
     sharing w = find_sharing(s);
     bool even = is_even(s, s->from) && is_even(s, s->to) && is_even(s, s->best.steps[0].to);
-    if (even && !dti_search_crosses(s)) know(s, &w, 1, false, true);
+    if (even && dti_search_crosses(s, s->from_atoms) == DTI_APART) know(s, &w, 1, false, true);
 }
 
 /* Where a contribution costs as much as a copy, and all links the same, all of these move as many bytes together: the

@@ -53,10 +53,13 @@ uint32_t dti_step_common(const dti_frame *frame, const dti_holding *from, const 
 /* Are the parts of a holding alike, and not empty: all carves divide, or, where time is sought, leave parts that hardly
  * differ? */
 bool dti_search_alike(const dti_search *s, const dti_holding *holding);
-/* Do cuts of the source and of the target, other than common ones, tell the same indices apart? Then what some rank is
- * to hold is nothing of what it has. Where none do, and all divide, ranks keep as much as any other. */
-bool dti_search_crosses(const dti_search *s);
-/* Do cuts of one holding, by different digits? Then some rank holds nothing. */
+/* Do cuts of the source by some atoms, and cuts of the target, other than common ones, tell the same indices apart?
+ * Where none do, and all divide, ranks keep as much as any other; where they cross, what some rank is to hold is
+ * nothing of what it has. They are askew where neither's borders are among the other's, as of halves and thirds: then
+ * nothing is told. */
+typedef enum dti_crossing { DTI_APART, DTI_CROSSING, DTI_ASKEW } dti_crossing;
+dti_crossing dti_search_crosses(const dti_search *s, uint32_t atoms);
+/* Do cuts of one holding, by different digits? Then ranks do not hold as much as any other. */
 bool dti_search_crosses_within(const dti_search *s, const dti_holding *holding);
 
 /* ---- regions (region.c) ------------------------------------------------------------------------------------------- *

@@ -248,6 +248,31 @@ static void lists_are_checked(void)
     expect(dt_launch_threads(1, check_lists, NULL, error, sizeof error) == DT_OK, "%s", error);
 }
 
+static dt_status never(const dt_call *call) { (void)call; return DT_ERR_STATE; }
+
+/* A rule is kept by all texts of its row: rows of one head differ, and so do polynomials. */
+static void rows_may_share_a_head(void)
+{
+    static const dt_op ops[] = {
+        { .head = "f(x)", .rule = "m n -> m n", .polynomial = "x", .kernel = never },
+        { .head = "f(x)", .rule = "m n -> n m", .polynomial = "x", .kernel = never },
+        { .head = "f(x)", .rule = "m n -> m n", .polynomial = "none", .kernel = never },
+    };
+    static const char *const texts[] = { "f32[4,6]@x:P(sum)", "f32[6,4]@x:P(sum)", "f32[4,6]@x:S(0)" };
+    dt_context *ctx = dt_context_dry(2);
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2");
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[4,6]@x:P"));
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < DT_COUNT(ops); i++) {
+            const char *text = dt_spec_text(dt_tensor_spec(dt_apply(&ops[i], &x, 1, NULL)));
+            expect(strcmp(text, texts[i]) == 0, "row %d: got %s, expected %s", i, text, texts[i]);
+        }
+    dt_tensor *two[] = { x, x };
+    expect(dt_apply(&ops[0], two, 2, NULL) == NULL, "two operands");
+    expect_error(ctx, DT_ERR_ARG, "expected 1 operands, got 2", "too many for a kept rule");
+    dt_context_destroy(&ctx);
+}
+
 static void norms_want_an_eps_of_at_least_0(void)
 {
     dt_context *ctx = dt_context_dry(1);
@@ -271,6 +296,7 @@ static const test_row rows[] = {
     { "what is forgotten can be explained", what_is_forgotten_can_be_explained },
     { "new dims lie as asked", new_dims_lie_as_asked },
     { "lists are checked", lists_are_checked },
+    { "rows may share a head", rows_may_share_a_head },
     { "norms want an eps of at least 0", norms_want_an_eps_of_at_least_0 },
 };
 

@@ -584,6 +584,31 @@ static void a_dry_run_counts_alike(void)
     dt_context_destroy(&ctx);
 }
 
+/* Moves of a dry run until the time is asked for; at: asked for in between, before move number at. */
+static double dry_time(int at)
+{
+    static const char *const to[] = { "x:S(1)", "", "x:S(1)", "x:S(0)", "" };
+    dt_context *ctx = dt_context_dry(4);
+    dt_tensor *x = dt_zeros(dt_spec_parse(dt_mesh_create(ctx, "x=4"), "f32[64,32]@x:S(0)"));
+    double before = 0;
+    for (int i = 0; i < DT_COUNT(to); i++) {
+        if (i == at) before = dt_context_time(ctx);
+        dt_tensor *y = dt_redistribute(x, to[i]);
+        if (i == at) expect((before > 0) == (i > 0), "%g s before move %d", before, i);
+        if (i % 2 == 0) x = y;
+    }
+    double all = dt_context_time(ctx);
+    expect(all > before && fabs(all - dt_context_time(ctx)) <= 0, "%g s, then %g", before, all);
+    dt_context_destroy(&ctx);
+    return all;
+}
+
+static void time_may_be_asked_at_any_time(void)
+{
+    double all = dry_time(-1);
+    for (int i = 0; i < 5; i++) expect(fabs(dry_time(i) - all) < 1e-12, "asked before move %d", i);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static dt_status check_refusals(dt_context *ctx, void *arg)
@@ -652,6 +677,7 @@ static void refusals(void)
 
 static const test_row rows[] = {
     { "known results", known_results },
+    { "time may be asked at any time", time_may_be_asked_at_any_time },
     { "every placement", every_placement },
     { "many pieces", many_pieces },
     { "many stacked", many_stacked },

@@ -479,6 +479,40 @@ static void lists_may_be_narrowed(void)
     dt_context_destroy(&ctx);
 }
 
+static bool is_of(const dti_strategy *s, const uint8_t *kinds)
+{
+    for (int i = 0; i < DTI_MAX_OPERANDS; i++)
+        if (s->operand[i].what == DTI_PLACE_P && !(kinds[i] >> s->operand[i].kind & 1)) return false;
+    return true;
+}
+
+/* A list for more kinds has those for fewer, in their order. */
+static void lists_hold_narrower(void)
+{
+    static bound_parts parts;
+    static dti_strategy all[MANY], some[MANY];
+    dt_context *ctx = dt_context_dry(1);
+    for (int i = 0; i < DT_COUNT(lists); i++) {
+        uint8_t every[DTI_MAX_OPERANDS], kinds[DTI_MAX_OPERANDS];
+        memset(every, 0xff, sizeof every);
+        bound_make(ctx, &lists[i].call, &parts);
+        int n = dti_partial_strategies(&parts.rule, &parts.bound, every, all, MANY);
+        expect(dti_partial_lists_all(&parts.rule, every) && n < MANY, "%s: all are listed", lists[i].call.row->head);
+        for (unsigned mask = 0; mask < 1u << 10; mask++) {
+            for (int o = 0; o < DTI_MAX_OPERANDS; o++) kinds[o] = (uint8_t)((mask >> (o % 2 * 5) & 31) << DTI_SUM);
+            int m = dti_partial_strategies(&parts.rule, &parts.bound, kinds, some, MANY), at = 0;
+            for (int k = 0; k < n; k++) {
+                if (!is_of(&all[k], kinds)) continue;
+                expect(at < m && memcmp(&all[k], &some[at], sizeof *some) == 0, "%s, kinds %x: strategy %d",
+                       lists[i].call.row->head, mask, at);
+                at++;
+            }
+            expect(at == m, "%s, kinds %x: %d of %d", lists[i].call.row->head, mask, at, m);
+        }
+    }
+    dt_context_destroy(&ctx);
+}
+
 /* Many operands have more strategies than anyone wants: the list ends soon. */
 static void long_lists_end(void)
 {
@@ -490,6 +524,9 @@ static void long_lists_end(void)
     expect(bound_make(ctx, &call, &parts), "%s", dt_context_error(ctx));
     expect(dti_partial_strategies(&parts.rule, &parts.bound, NULL, strategies, MANY) == MANY, "as many as fit");
     static const uint8_t none[DTI_MAX_OPERANDS] = { 0 };
+    uint8_t every[DTI_MAX_OPERANDS];
+    memset(every, 0xff, sizeof every);
+    expect(!dti_partial_lists_all(&parts.rule, every), "not all");
     expect(dti_partial_strategies(&parts.rule, &parts.bound, none, strategies, MANY) == 1,
            "all R; z is reduced, but nothing says in which monomials");
     dt_context_destroy(&ctx);
@@ -707,6 +744,7 @@ static const test_row rows[] = {
     { "cases_and_their_reasons", cases_and_their_reasons },
     { "lists_in_their_order", lists_in_their_order },
     { "lists_may_be_narrowed", lists_may_be_narrowed },
+    { "lists_hold_narrower", lists_hold_narrower },
     { "long_lists_end", long_lists_end },
     { "combinations_give_what_they_say", combinations_give_what_they_say },
     { "lists_are_complete", lists_are_complete },

@@ -278,6 +278,10 @@ static const name_row names[] = {
     { "x=2,y=2,z=2", "f32[8,8]@y:S(0),z:S(0),x:S(0)", "f32[8,8]", "all_gather(x,y,z)" },
     { "x=2,y=2,z=2", "f32[8,8]@x:P,y:S(0),z:P", "f32[8,8]", "reduce_scatter(x,z) all_gather(x,y,z)" },
     { "x=2,y=2", "f32[8,8]@x:P(sum),y:P(avg)", "f32[8,8]", "all_reduce(x,y)" },
+    /* whom ranks need not ask: y numbers the same pieces before and after */
+    { "x=2,y=2,z=2", "f32[8,8]@x:S(0),y:S(0)", "f32[8,8]@z:S(0),y:S(0)", "exchange(x,z)" },
+    { "x=2,y=2,z=2", "f32[7,8]@x:S(0),y:S(0)", "f32[7,8]@z:S(0),y:S(0)", "exchange(x,z)" },
+    { "x=2,y=2,z=2", "f32[8,8]@x:S(0),y:S(0),z:P", "f32[8,8]@z:S(0),y:S(0)", "reduce_scatter(z) all_gather(x)" },
     { "x=2,y=3", "f32[10]@x:P,y:P", "f32[10]@x:S(0),y:S(0)", "reduce_scatter(x,y)" },
     { "x=2,y=3", "f32[10]@x:P,y:P", "f32[10]@y:S(0),x:S(0)", "reduce_scatter(x,y)" },
 };
