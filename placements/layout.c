@@ -4,7 +4,6 @@
 #include "placements/spec.h"
 #include "placements/state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *const dti_partial_names[DTI_PARTIAL_COUNT + 1] = {
@@ -28,12 +27,6 @@ bool dti_layout_same_ranks(const dti_layout *a, const dti_layout *b)
         && memcmp(a->members, b->members, (size_t)a->member_count * sizeof *a->members) == 0;
 }
 
-static int by_stride(const void *a, const void *b)
-{
-    const dti_axis *x = a, *y = b;
-    return (x->stride < y->stride) - (x->stride > y->stride);
-}
-
 /* A layout while it is made, or looked for: its pointers lead to what follows. */
 typedef struct draft {
     dti_layout layout;
@@ -49,9 +42,15 @@ static int mesh_dim_axes(const dt_mesh *mesh, int dim, dti_axis *axes)
     return d->axis_count;
 }
 
+/* Largest stride first: mostly they are few, and sorted. */
 static int sort_and_merge(dti_axis *axes, int n)
 {
-    if (n > 1) qsort(axes, (size_t)n, sizeof *axes, by_stride);
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && axes[k - 1].stride < axes[k].stride; k--) {
+            dti_axis swap = axes[k];
+            axes[k] = axes[k - 1];
+            axes[k - 1] = swap;
+        }
     return dti_axes_merge(axes, n);
 }
 

@@ -291,8 +291,10 @@ bool dti_plan_name(dt_plan *plan)
         set_behind(plan, i, n, behind);
         name_step(plan, joined > 0, behind, &shown[plan->shown_count++]);
     }
-    if (plan->behind) plan->shown = shown;
-    return plan->shown != NULL;
+    if (!shown || !plan->behind) return false;
+    plan->shown = shown;
+    if (ctx->dry) dti_plan_expect(plan); /* now that its frame is known                                            */
+    return true;
 }
 
 bool dti_plan_moves(dt_plan *plan)
