@@ -35,13 +35,21 @@ static int64_t summands(const dt_spec *spec)
     return count;
 }
 
-/* So many different numbers that they, and sums of them, are exact in both dtypes; a product stays 0 or 1. */
+static int64_t contributors(const dti_layout *layout)
+{
+    int64_t count = 1;
+    for (int i = 0; i < layout->partial_count; i++) count *= layout->partials[i].size;
+    return count;
+}
+
+/* So many different numbers that they, sums of them, and what averages are made of, are exact in both dtypes; a product
+ * stays 0 or 1. */
 static int64_t modulus_of(const dt_spec *source, const dt_spec *target)
 {
     const dti_layout *layout = source->layout;
-    int64_t a = largest_exact(dt_spec_dtype(source)), b = largest_exact(dt_spec_dtype(target)), ranks = 1;
-    for (int i = 0; i < layout->partial_count; i++) ranks *= layout->partials[i].size;
-    return layout->partial_count && layout->kinds[0] == DTI_PROD ? 2 : (a < b ? a : b) / ranks + 1;
+    int64_t a = largest_exact(dt_spec_dtype(source)), b = largest_exact(dt_spec_dtype(target));
+    int64_t most = (a < b ? a : b) / contributors(layout) / contributors(target->layout);
+    return layout->partial_count && layout->kinds[0] == DTI_PROD ? 2 : most + 1;
 }
 
 static void fill(const dt_box *box, void *values, void *arg)

@@ -50,6 +50,7 @@ PLANS = [
      {"steps": ["all_gather"], "ratio": 1, "dims": [["x", "y", "z"]]}),
     ("PS0P to RRR", "x=2,y=2,z=2", "f32[8,8,8]@x:P,y:S(0),z:P", "", [],
      {"steps": ["reduce_scatter", "all_gather"], "ratio": 1}),
+    ("S to P(avg)", "x=3", "bf16[300]@x:S(0)", "bf16[300]@x:P(avg)", [], {"steps": ["local"], "bytes": 0}),
     ("P(sum)P(avg) to RR", "x=2,y=2", "f32[8,8]@x:P(sum),y:P(avg)", "", [], {"steps": ["all_reduce"], "ratio": 1}),
     ("PP to S0S0, 10 over 6", "x=2,y=3", "f32[10]@x:P,y:P", "x:S(0),y:S(0)", [],
      {"steps": ["reduce_scatter"], "total": 5 * 10 * 4, "total_bound": 5 * 10 * 4, "bytes": 5 * 2 * 4}),
