@@ -182,6 +182,7 @@ static void factor_piece(const dti_carve *carve, int64_t n, int64_t piece, dti_s
     int64_t lo = dti_cut(carve->size, carve->pieces, piece) * carve->inner;
     int64_t hi = dti_cut(carve->size, carve->pieces, piece + 1) * carve->inner;
     int64_t period = carve->size * carve->inner;
+    if (lo == 0 && hi == period) period = hi = n; /* all of each: of few indices pieces are mostly that, or none      */
     for (int64_t at = 0; at < n && lo < hi && !out->lost; at += period) dti_set_append(out, at + lo, at + hi);
 }
 

@@ -953,7 +953,25 @@ static void test_many_ranks_bytes(void)
     dt_context_destroy(&ctx);
 }
 
-/* ---- suite ------------------------------------------------------------------------------------------------------- */
+/* A cut into more pieces than there are indices leaves all or nothing, which is seen without going through the rest of
+ * the tensor. */
+static void test_long_and_thin(void)
+{
+    static const char *const thin[][2] = {
+        { "f32[1099511627776,1]@x:P", "f32[1099511627776,1]@y:S(1)" },
+        { "f32[1099511627776,1,1]@x:S(2)", "f32[1099511627776,1,1]@y:S(1)" },
+        { "f32[1099511627776,(1 1)]@x:P,y:S(1.1)", "f32[1099511627776,(1 1)]@x:S(1.0)" },
+    };
+    dt_context *ctx = context_of(4);
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=2,y=2");
+    for (int i = 0; i < DT_COUNT(thin); i++) {
+        dt_plan_cost cost = dt_plan_price(plan_of(mesh, thin[i][0], thin[i][1]));
+        expect(cost.total > 0 && cost.total == cost.total_bound, "%s to %s: %lld bytes, at least %lld", thin[i][0],
+               thin[i][1], (long long)cost.total, (long long)cost.total_bound);
+    }
+    expect_no_error(ctx, "long and thin");
+    dt_context_destroy(&ctx);
+}
 
 /* ---- which plans are one all-reduce ------------------------------------------------------------------------------ */
 
@@ -1012,6 +1030,7 @@ static const test_row rows[] = {
     { "balance", test_balance },
     { "many_ranks", test_many_ranks },
     { "many_ranks_bytes", test_many_ranks_bytes },
+    { "long_and_thin", test_long_and_thin },
     { "many_ranks_by_link", test_many_ranks_by_link },
 };
 
