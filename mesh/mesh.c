@@ -236,6 +236,7 @@ dt_counters dt_mesh_counters(const dt_mesh *mesh, const char *dim)
     int index = dim ? dti_mesh_dim_index(mesh, word_of(dim)) : mesh->dim_count;
     dt_counters counters = { 0 };
     if (index < 0) return counters;
+    dti_context_settle(mesh->ctx);
     if (mesh->counters) counters = mesh->counters[index];
     counters.memory = dti_storage_now(mesh->ctx);
     counters.memory_peak = dti_storage_peak(mesh->ctx);

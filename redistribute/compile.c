@@ -590,10 +590,10 @@ static void count_call(const counted *call, bool first, int64_t bytes)
     }
 }
 
-/* What this rank receives in each call, once for all times. */
-static void count_received(const dt_plan *plan)
+/* What this rank receives in each call, once for all times; without a program when it is asked for. */
+static void count_received(dt_plan *plan)
 {
-    if (!plan->program) dti_plan_expect(plan);
+    if (!plan->program) plan->uncounted_runs += dti_plan_settle_late(plan);
     for (int i = 0; i < plan->shown_count && plan->program; i++) {
         dti_shown *behind = &plan->behind[i];
         behind->received = 0;
@@ -602,27 +602,49 @@ static void count_received(const dt_plan *plan)
     }
 }
 
-/* Of a mesh and all that it is a view of. */
-static void count_on_all(counted call, int64_t bytes, counted *before, int *n)
+static counted call_behind(const dt_plan *plan, int i)
 {
-    for (dt_mesh *view = call.mesh; view; view = view->origin) {
-        call.dims = view == call.mesh ? call.dims : dti_mesh_dims_of_view(view, call.mesh, call.dims);
-        call.mesh = view;
-        bool first = is_first(before, *n, &call);
-        count_call(&call, first, bytes);
-        if (first) before[(*n)++] = call;
-    }
+    const dti_shown *behind = &plan->behind[i];
+    return (counted){ behind->mesh, behind->dims, reach_of(behind->mesh, behind->dims), plan->shown[i].kind,
+                      plan->steps[behind->first].stage };
+}
+
+/* The same call on what a mesh is a view of. false: it is none. */
+static bool to_origin(counted *call)
+{
+    dt_mesh *origin = call->mesh->origin;
+    if (!origin) return false;
+    call->dims = dti_mesh_dims_of_view(origin, call->mesh, call->dims);
+    call->mesh = origin;
+    return true;
 }
 
 static void count_plan(dt_plan *plan, counted *before, int *n)
 {
     if (plan->shown_count && plan->behind[0].received < 0) count_received(plan);
     for (int i = 0; i < plan->shown_count; i++) {
-        const dti_shown *behind = &plan->behind[i];
-        counted call = { behind->mesh, behind->dims, reach_of(behind->mesh, behind->dims), plan->shown[i].kind,
-                         plan->steps[behind->first].stage };
-        if (call.kind != DT_COMM_LOCAL) count_on_all(call, behind->received, before, n);
+        counted call = call_behind(plan, i);
+        int64_t bytes = plan->behind[i].received < 0 ? 0 : plan->behind[i].received;
+        if (call.kind == DT_COMM_LOCAL) continue;
+        do {
+            bool first = is_first(before, *n, &call);
+            count_call(&call, first, bytes);
+            if (first) before[(*n)++] = call;
+        } while (to_origin(&call));
     }
+}
+
+void dti_plan_count_late(dt_plan *plan)
+{
+    if (plan->uncounted_runs == 0) return;
+    dti_plan_expect(plan);
+    for (int i = 0; i < plan->shown_count; i++) {
+        counted call = call_behind(plan, i);
+        if (call.kind == DT_COMM_LOCAL) continue;
+        do count_call(&call, false, plan->behind[i].received * plan->uncounted_runs);
+        while (to_origin(&call));
+    }
+    plan->uncounted_runs = 0;
 }
 
 /* How many calls of a plan there are to tell apart. */

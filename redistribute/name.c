@@ -293,7 +293,6 @@ bool dti_plan_name(dt_plan *plan)
     }
     if (!shown || !plan->behind) return false;
     plan->shown = shown;
-    if (ctx->dry) dti_plan_expect(plan); /* now that its frame is known                                            */
     return true;
 }
 

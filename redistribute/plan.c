@@ -11,7 +11,7 @@
 #include "core/shape.h"
 #include "redistribute/compile.h"
 
-typedef struct plan_state { dti_table plans; dti_search *search; dt_plan *untimed; } plan_state;
+typedef struct plan_state { dti_table plans; dti_search *search; dt_plan *unsettled; } plan_state;
 
 static void state_fini(void *state)
 {
@@ -357,28 +357,34 @@ double dti_plan_time_us(dt_plan *plan)
     return plan->time_us;
 }
 
-static void add_time(dt_context *ctx)
+static void settle(dt_context *ctx)
 {
     plan_state *state = state_get(ctx);
-    for (dt_plan *plan; state && (plan = state->untimed) != NULL; plan->untimed_runs = 0) {
-        state->untimed = plan->next_untimed;
-        ctx->time += (double)plan->untimed_runs * dti_plan_time_us(plan) * 1e-6;
+    for (dt_plan *plan; state && (plan = state->unsettled) != NULL; plan->unsettled = false) {
+        state->unsettled = plan->next_unsettled;
+        if (plan->untimed_runs) ctx->time += (double)plan->untimed_runs * dti_plan_time_us(plan) * 1e-6;
+        plan->untimed_runs = 0;
+        dti_plan_count_late(plan);
     }
-    ctx->add_time = NULL;
+    ctx->settle = NULL;
+}
+
+bool dti_plan_settle_late(dt_plan *plan)
+{
+    dt_context *ctx = plan->target->mesh->ctx;
+    plan_state *state = state_get(ctx);
+    if (!state || plan->unsettled) return state != NULL;
+    plan->unsettled = true;
+    plan->next_unsettled = state->unsettled;
+    state->unsettled = plan;
+    ctx->settle = settle;
+    return true;
 }
 
 void dti_plan_predict(dt_plan *plan)
 {
-    dt_context *ctx = plan->target->mesh->ctx;
-    if (plan->timed) {
-        ctx->time += plan->time_us * 1e-6;
-        return;
-    }
-    plan_state *state = state_get(ctx);
-    if (!state || plan->untimed_runs++ > 0) return;
-    plan->next_untimed = state->untimed;
-    state->untimed = plan;
-    ctx->add_time = add_time;
+    if (plan->timed) plan->target->mesh->ctx->time += plan->time_us * 1e-6;
+    else plan->untimed_runs += dti_plan_settle_late(plan);
 }
 
 static void count_cost(const dt_plan *plan, dt_plan_cost *cost)

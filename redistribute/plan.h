@@ -73,8 +73,9 @@ struct dt_plan {
     dti_moves moves;
     dti_moves *stages;             /* the same of each stage, at its first step; NULL: not counted, or but one     */
     double time_us;
-    int64_t untimed_runs;          /* predicted before time_us was asked for                                       */
-    struct dt_plan *next_untimed;
+    int64_t untimed_runs, uncounted_runs; /* before time_us was asked for, and what ranks receive                    */
+    bool unsettled;                /* these are in no time, no counters                                            */
+    struct dt_plan *next_unsettled;
     dt_plan_cost *cost;            /* likewise                                                                     */
     const int64_t *sends;          /* by rank and link class; likewise                                             */
     const char *text;
@@ -222,5 +223,9 @@ bool dti_plan_stage_room(dt_plan *plan);
 double dti_plan_time_us(dt_plan *plan);
 /* Add its time to the context's, once that is asked for. */
 void dti_plan_predict(dt_plan *plan);
+/* Let it be settled once time or counters are asked for. false: memory ran out. */
+bool dti_plan_settle_late(dt_plan *plan);
+/* Add what its uncounted runs received to the counters (compile.c). */
+void dti_plan_count_late(dt_plan *plan);
 
 #endif

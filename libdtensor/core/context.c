@@ -157,7 +157,7 @@ static double clock_seconds(void)
 double dt_context_time(const dt_context *ctx)
 {
     if (!ctx) return 0;
-    if (ctx->add_time) ctx->add_time((dt_context *)(uintptr_t)ctx); /* the same answer before and after            */
+    dti_context_settle(ctx);
     return ctx->dry ? ctx->time : clock_seconds();
 }
 

@@ -67,8 +67,8 @@ struct dt_context {
     int64_t writes;                /* how often a tensor was written in place                                      */
     int64_t step;
     int micro_batch;
-    double time;                   /* predicted seconds of a dry run, but for what is still to be worked out       */
-    void (*add_time)(struct dt_context *); /* works it out; NULL: all is in it                                     */
+    double time;                   /* predicted seconds of a dry run, but for what is not settled                  */
+    void (*settle)(struct dt_context *); /* works out what is not in time and counters yet; NULL: all is           */
     dt_log_level log_level;
     dt_log_fn log_fn;
     void *log_arg;
@@ -91,6 +91,11 @@ static inline void *dti_context_layer(dt_context *ctx, dti_layer layer, size_t b
 {
     void *state = ctx->layers[layer].state;
     return state ? state : dti_context_layer_new(ctx, layer, bytes, fini);
+}
+/* Whoever asks for time or counters has all in them; the same answer before and after. */
+static inline void dti_context_settle(const dt_context *ctx)
+{
+    if (ctx->settle) ctx->settle((dt_context *)(uintptr_t)ctx);
 }
 /* Fail with DT_ERR_MEMORY: what was asked for, what the context holds. */
 void dti_context_lacks(dt_context *ctx, size_t bytes);

@@ -584,29 +584,46 @@ static void a_dry_run_counts_alike(void)
     dt_context_destroy(&ctx);
 }
 
-/* Moves of a dry run until the time is asked for; at: asked for in between, before move number at. */
-static double dry_time(int at)
+/* Time and received bytes of a dry run's moves, at the end. at: they are asked for before that move, too. */
+typedef struct dry_sums { double time; int64_t bytes; } dry_sums;
+
+static dry_sums sums_of(const dt_context *ctx, const dt_mesh *mesh)
+{
+    dt_counters counters = dt_mesh_counters(mesh, NULL);
+    dry_sums sums = { dt_context_time(ctx), 0 };
+    for (int k = 0; k < DT_COMM_KIND_COUNT; k++) sums.bytes += counters.bytes[k];
+    return sums;
+}
+
+static dry_sums dry_moves(int at)
 {
     static const char *const to[] = { "x:S(1)", "", "x:S(1)", "x:S(0)", "" };
     dt_context *ctx = dt_context_dry(4);
-    dt_tensor *x = dt_zeros(dt_spec_parse(dt_mesh_create(ctx, "x=4"), "f32[64,32]@x:S(0)"));
-    double before = 0;
+    dt_mesh *mesh = dt_mesh_create(ctx, "x=4");
+    dt_tensor *x = dt_zeros(dt_spec_parse(mesh, "f32[64,32]@x:S(0)"));
+    dry_sums before = { 0, 0 };
     for (int i = 0; i < DT_COUNT(to); i++) {
-        if (i == at) before = dt_context_time(ctx);
+        if (i == at) before = sums_of(ctx, mesh);
+        if (i == at) expect((before.time > 0) == (i > 0) && (before.bytes > 0) == (i > 0), "%g s before %d",
+                            before.time, i);
         dt_tensor *y = dt_redistribute(x, to[i]);
-        if (i == at) expect((before > 0) == (i > 0), "%g s before move %d", before, i);
         if (i % 2 == 0) x = y;
     }
-    double all = dt_context_time(ctx);
-    expect(all > before && fabs(all - dt_context_time(ctx)) <= 0, "%g s, then %g", before, all);
+    dry_sums all = sums_of(ctx, mesh), again = sums_of(ctx, mesh);
+    expect(all.time > before.time && fabs(all.time - again.time) <= 0 && all.bytes > before.bytes
+           && all.bytes == again.bytes, "%g s and %lld bytes, then as much", all.time, (long long)all.bytes);
     dt_context_destroy(&ctx);
     return all;
 }
 
-static void time_may_be_asked_at_any_time(void)
+static void sums_may_be_asked_for_at_any_time(void)
 {
-    double all = dry_time(-1);
-    for (int i = 0; i < 5; i++) expect(fabs(dry_time(i) - all) < 1e-12, "asked before move %d", i);
+    dry_sums all = dry_moves(-1);
+    expect(all.bytes == 2 * 1536 + 2 * 6144, "%lld bytes: two exchanges, two gathers", (long long)all.bytes);
+    for (int i = 0; i < 5; i++) {
+        dry_sums asked = dry_moves(i);
+        expect(fabs(asked.time - all.time) < 1e-12 && asked.bytes == all.bytes, "asked before move %d", i);
+    }
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -677,7 +694,7 @@ static void refusals(void)
 
 static const test_row rows[] = {
     { "known results", known_results },
-    { "time may be asked at any time", time_may_be_asked_at_any_time },
+    { "sums may be asked for at any time", sums_may_be_asked_for_at_any_time },
     { "every placement", every_placement },
     { "many pieces", many_pieces },
     { "many stacked", many_stacked },
