@@ -167,20 +167,21 @@ static bool can_balance(const dti_search *s, const sharing *w, uint32_t conflict
 
 static evenness worse(evenness a, evenness b) { return a > b ? a : b; }
 
-/* All regions' sums, then all their copies. Where a cut that ends crosses one of the target, not all ranks that are to
- * hold what has holders of both are some of these. */
-static evenness balance(dti_search *s, const sharing *w, uint32_t conflicts, dti_route *sums)
+/* All regions' sums, then all their copies; of no more regions than tell that they are not even, unless all are wanted.
+ * Where a cut that ends crosses one of the target, not all ranks that are to hold what has holders of both are some of
+ * these. */
+static evenness balance(dti_search *s, const sharing *w, uint32_t conflicts, bool wanted, dti_route *sums)
 {
     dti_route copies;
     int n = dti_bits(conflicts), part = (int)w->part, pieces = (int)w->pieces;
     bool apart = dti_search_crosses(s, s->from_atoms & ~s->to_atoms) == DTI_APART;
     evenness all = w->over || !apart ? UNEVEN : EVEN;
     sums->step_count = copies.step_count = 0;
-    all = worse(all, add_region(s, &(dti_region){ conflicts, n, 0, 1, 1 }, true, sums, &copies));
-    for (int i = 0; i < n; i++) {
+    for (int i = n; i >= 0 && (wanted || all == EVEN); i--) {
         dti_region at_target = { conflicts, i, 0, part, pieces }, at_source = { conflicts, i, part, pieces, pieces };
-        if (part > 0) all = worse(all, add_region(s, &at_target, true, sums, &copies));
-        if (part < pieces) all = worse(all, add_region(s, &at_source, false, sums, &copies));
+        if (i == n) at_target.hi = at_target.pieces = 1;
+        if (i == n || part > 0) all = worse(all, add_region(s, &at_target, true, sums, &copies));
+        if (i < n && part < pieces) all = worse(all, add_region(s, &at_source, false, sums, &copies));
     }
     for (int i = 0; i < copies.step_count; i++) sums->steps[sums->step_count++] = copies.steps[i];
     return all;
@@ -191,7 +192,7 @@ static void offer_balanced(dti_search *s, uint32_t conflicts)
     dti_route route;
     sharing w = find_sharing(s);
     if (!can_balance(s, &w, conflicts)) return;
-    balance(s, &w, conflicts, &route);
+    balance(s, &w, conflicts, true, &route);
     dti_search_offer(s, &route);
 }
 
@@ -268,18 +269,18 @@ static bool is_even(const dti_search *s, const dti_holding *holding)
 static bool offer_known(dti_search *s, uint32_t conflicts)
 {
     dti_route balanced;
-    balanced.step_count = 0;           /* not made where cuts do not cross                                         */
     sharing w = find_sharing(s);
     if (!can_balance(s, &w, conflicts) || !is_even(s, s->from) || !is_even(s, s->to)) return false;
     int64_t c = dti_frame_size(&s->frame, conflicts);
     dti_crossing crossing = dti_search_crosses(s, s->from_atoms);
     bool crosses = crossing != DTI_APART;
     if (crossing == DTI_ASKEW || (crosses && hardly_differs(&w, c))) return false;
-    evenness evenly = crosses ? balance(s, &w, conflicts, &balanced) : UNEVEN;
+    evenness evenly = crosses ? balance(s, &w, conflicts, false, &balanced) : UNEVEN;
     const dti_holding *at = evenly == UNEVEN ? sum_at_target(s) : NULL;
     if (at && !is_even(s, at)) at = sum_at_source(s, s->from, 0, dti_frame_all(&s->frame));
     if (at && !is_even(s, at)) at = NULL;
-    if (evenly == ROUGH || (!at && (w.over || !balanced.step_count))) return false;
+    if (evenly == ROUGH || (evenly == UNEVEN && !at && (w.over || !crosses))) return false;
+    if (evenly == UNEVEN && !at && balance(s, &w, conflicts, true, &balanced) == ROUGH) return false;
     if (at) offer_sum_at(s, at);
     else dti_search_offer(s, &balanced);
     bool even = evenly == EVEN || !crosses;
