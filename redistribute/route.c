@@ -222,22 +222,22 @@ static int64_t known_ns(const dti_search *s, const dti_route *route, int64_t byt
     return dti_route_stage(route) * prices->start_ns + dti_price_link(prices, bytes, messages) - prices->start_ns;
 }
 
+/* One step rather than more, where it moves no more bytes; for time, where it moves a tenth more, too, or parts are
+ * small. */
 static void prefer_known(dti_search *s)
 {
     dti_route direct;
-    if (!may_be_small(s) && s->direct > s->received + s->received / 10) return;
+    bool time = s->plan->goal == DT_PLAN_TIME;
+    int64_t most = time ? s->received + s->received / 10 : s->received;
+    if (s->best.step_count < 2 || (s->direct > most && !(time && may_be_small(s)))) return;
     dti_search_direct_sum(s, &direct);
-    if (known_ns(s, &direct, s->direct) < known_ns(s, &s->best, s->staged)) set_best(s, &direct);
+    if (!time || known_ns(s, &direct, s->direct) < known_ns(s, &s->best, s->staged)) set_best(s, &direct);
 }
 
 /* The least time among routes within a tenth of the fewest bytes; among all where parts are small. */
 static void prefer_time(dti_search *s)
 {
     if (!s->frame.regular || !s->summed || s->best.step_count < 2) return;
-    if (s->known) {
-        prefer_known(s);
-        return;
-    }
     count_best(s);
     bool small = may_be_small(s) && largest_part(s) < dti_option_number(s->ctx, DTI_OPTION_SMALL, 0);
     int64_t most = s->best_moves.received + s->best_moves.received / 10;
@@ -344,7 +344,8 @@ bool dti_route_choose(dt_context *ctx, dt_plan *plan, dti_search *s)
     s->from_atoms = dti_frame_closed(&s->frame, s->from);
     s->to_atoms = dti_frame_closed(&s->frame, s->to);
     if (!nothing_to_do(s)) search_all(s);
-    if (plan->goal == DT_PLAN_TIME) prefer_time(s);
+    if (s->known) prefer_known(s);
+    else if (plan->goal == DT_PLAN_TIME) prefer_time(s);
     return keep_best(s);
 }
 

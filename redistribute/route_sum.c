@@ -211,10 +211,12 @@ static bool sums_overflow(const dti_search *s)
     return small && s->plan->divide != 1;
 }
 
-/* Every rank sums for itself all that it is to hold. */
+/* Every rank sums for itself all that it is to hold: where contributions are narrower than their sum, or two, no more
+ * bytes may move. */
 static void offer_direct_sum(dti_search *s)
 {
     dti_route direct;
+    if (widened(s) <= 0 && dti_frame_size(&s->frame, s->summed) != 2) return;
     dti_search_direct_sum(s, &direct);
     dti_search_offer(s, &direct);
 }
@@ -309,7 +311,7 @@ void dti_search_sums(dti_search *s)
     if (conflicts && alike && dti_search_done(s)) return;
     offer_sums(s, false);
     if (!conflicts && alike) know_sums(s);
-    if (widened(s) > 0) offer_direct_sum(s);
+    if (!s->known) offer_direct_sum(s);
     if (levels) offer_sums(s, true);
     else if (conflicts && !dti_search_done(s)) offer_balanced(s, conflicts);
 }

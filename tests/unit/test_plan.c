@@ -283,6 +283,11 @@ static const name_row names[] = {
     { "x=2,y=2,z=2", "f32[7,8]@x:S(0),y:S(0)", "f32[7,8]@z:S(0),y:S(0)", "exchange(x,z)" },
     { "x=2,y=2,z=2", "f32[8,8]@x:S(0),y:S(0),z:P", "f32[8,8]@z:S(0),y:S(0)", "reduce_scatter(z) all_gather(x)" },
     { "x=2,y=3", "f32[10]@x:P,y:P", "f32[10]@x:S(0),y:S(0)", "reduce_scatter(x,y)" },
+    /* two contributions are summed in one step, though others could share in it */
+    { "x=4,y=2", "f32[4]@y:P", "f32[4]@y:S(0)", "reduce_scatter(y)" },
+    { "x=4,y=2", "f32[5]@y:P", "f32[5]@y:S(0)", "reduce_scatter(y)" },
+    { "x=5,y=2", "f32[16]@y:P", "f32[16]", "all_reduce(y)" },
+    { "x=4,y=3", "f32[12]@y:P", "f32[12]@y:S(0)", "reduce_scatter(y) all_gather(x)" },
     { "x=2,y=3", "f32[10]@x:P,y:P", "f32[10]@y:S(0),x:S(0)", "reduce_scatter(x,y)" },
 };
 

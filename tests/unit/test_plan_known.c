@@ -57,7 +57,7 @@ static void check_pair(dt_context *ctx, dti_search *s, walk *w, const dt_spec *s
     if (!s->known) return;
     w->known++;
     check_steps(s, &plan);
-    if (plan.step_count > 1) check_bytes(s, &plan, w->goal); /* else each may sum for itself                       */
+    if (plan.step_count > 1 || w->goal == DT_PLAN_BYTES) check_bytes(s, &plan, w->goal); /* else more is allowed   */
 }
 
 /* What takes the least time moves at most a tenth more, where parts are large. */
