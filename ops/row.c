@@ -367,9 +367,9 @@ static const parsed *known_rule(const dti_table *rules, uint64_t hash, const dti
 
 static const char *keep_text(dt_context *ctx, const char *text)
 {
-    size_t bytes = strlen(text) + 1;
-    char *kept = dti_context_take(ctx, bytes);
-    return kept ? memcpy(kept, text, bytes) : NULL;
+    const char *kept = dti_arena_text(&ctx->arena, text, strlen(text));
+    if (!kept) dti_context_lacks(ctx, strlen(text) + 1);
+    return kept;
 }
 
 /* The rule of texts that do not change from call to call. */

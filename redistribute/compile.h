@@ -33,8 +33,6 @@ typedef struct dti_program {
     bool partly;                   /* some of these no step writes: they are the identity of the sum               */
 } dti_program;
 
-/* Count a run of plans, together, in their meshes' counters. */
-void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n);
 /* The rank's program; NULL and the error on failure. */
 dti_program *dti_program_new(const dt_plan *plan);
 void dti_program_free(dti_program *program);

@@ -221,11 +221,16 @@ dti_moves dti_plan_measure(dt_plan *plan);
 /* Room for what stages move, where they are several. false: memory ran out. */
 bool dti_plan_stage_room(dt_plan *plan);
 double dti_plan_time_us(dt_plan *plan);
+
+/* ---- what runs add to time and counters (plan.c, count.c) -------------------------------------------------------- */
+
 /* Add its time to the context's, once that is asked for. */
 void dti_plan_predict(dt_plan *plan);
+/* Count a run of plans, together, in their meshes' counters. */
+void dti_plans_count(dt_context *ctx, dt_plan *const *plans, int n);
 /* Let it be settled once time or counters are asked for. false: memory ran out. */
 bool dti_plan_settle_late(dt_plan *plan);
-/* Add what its uncounted runs received to the counters (compile.c). */
+/* Add what its uncounted runs received to the counters. */
 void dti_plan_count_late(dt_plan *plan);
 
 #endif

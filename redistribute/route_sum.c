@@ -226,8 +226,8 @@ static void offer_direct_sum(dti_search *s)
  * to hold, and sums an R-th of all, receives N / R (p + h - 1). The mean is less by the elements that have a holder of
  * both: one in c, all values of the conflicts together. If cuts do not cross, sums at the target are even. If they do,
  * some rank has nothing of what it is to hold, and only balanced sums may spare it; where they do not, none here does,
- * and none is dearer whose sums are even. Without conflicts c is 1. That all this holds was tried, too: every route is
- * counted by tests/unit/test_plan_pairs.c.                                                                          */
+ * and none is dearer whose sums are even. Without conflicts c is 1. Tried over all pairs on some meshes, not proved
+ * (tests/unit/test_plan_known.c, test_plan_pairs.c).                                                                 */
 
 /* Is what the busiest rank receives more than the mean by too little to matter, whoever sums? */
 static bool hardly_differs(const sharing *w, int64_t c) { return c * (w->p + w->h - 1) >= DTI_SLACK; }

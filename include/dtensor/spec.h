@@ -34,9 +34,10 @@ DT_API const dt_spec *dt_spec_create(dt_mesh *mesh, dt_dtype dtype, dt_shape sha
 /* The same tensor placed otherwise, where * stands for how it lies now: "tp:R,*" gathers over tp alone. Local. */
 DT_API const dt_spec *dt_spec_replace(const dt_spec *spec, const char *placements);
 /* Canonical notation: mesh order, mesh dims of one factor together in split order, R left out, the fewest factors;
- * parses back to the same pointer. "" for NULL. Local. The spec owns the text. */
+ * parses back to the same pointer. "" for NULL, and where memory ran out (DT_ERR_MEMORY); a context that has failed
+ * still says it. Local. The spec owns the text. */
 DT_API const char *dt_spec_text(const dt_spec *spec);
-/* The part of that text after the @; "" where all is R. Local. The spec owns the text. */
+/* The part of that text after the @; "" where all is R. Local. Errors as of dt_spec_text. The spec owns the text. */
 DT_API const char *dt_spec_placements(const dt_spec *spec);
 /* Is it placed exactly so, in any spelling of it? false and the error for text in no notation. Local. */
 DT_API bool dt_spec_has(const dt_spec *spec, const char *placements);
